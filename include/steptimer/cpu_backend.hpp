@@ -1,0 +1,32 @@
+/// CpuBackend: the timeline is the host's own clock.
+#pragma once
+
+#include <chrono>
+
+#include "backend.hpp"
+
+namespace steptimer {
+
+/// Marks are readings of std::chrono::steady_clock, so they are reached the moment they are dropped and host
+/// time and timeline are one reading.
+///
+/// Blocking: never. Threads: no state at all. Errors: none.
+class CpuBackend : public BackendDefaults {
+ public:
+  using Mark = HostTime;
+  static_assert(HostTime::clock::is_steady, "a clock that is set back would make steps of negative length");
+
+  MarkStatus record(Mark& mark, HostTime now) noexcept {
+    mark = now;
+    return MarkStatus::ok;
+  }
+  MarkStatus query(const Mark&) noexcept { return MarkStatus::ok; }
+  MarkStatus elapsed(const Mark& from, const Mark& to, std::chrono::nanoseconds& result) noexcept {
+    result = to - from;
+    return MarkStatus::ok;
+  }
+};
+
+static_assert(is_backend_v<CpuBackend>);
+
+}  // namespace steptimer

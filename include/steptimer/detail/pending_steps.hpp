@@ -1,0 +1,222 @@
+/// The steps between their hooks and their record: marks dropped, not yet read. Not API.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "../backend.hpp"
+#include "../step_record.hpp"
+#include "durations.hpp"
+#include "ring.hpp"
+
+namespace steptimer {
+namespace detail {
+
+/// A queue of steps in the order of their start marks, over the backend that the marks belong to.
+///
+/// One start mark serves two steps: it begins its own and ends the gap of the step before it, which is always
+/// the entry before it. So a step that yields no record may still have an entry, for the sake of its start
+/// mark alone.
+template <class Backend>
+class PendingSteps {
+  using Mark = typename Backend::Mark;
+  using nanoseconds = std::chrono::nanoseconds;
+
+ public:
+  explicit PendingSteps(Backend&& backend) noexcept : backend_(std::move(backend)) {}
+  PendingSteps(PendingSteps&&) noexcept = default;
+  PendingSteps& operator=(PendingSteps&& other) noexcept {
+    if (this == &other) return *this;
+    discard_all();
+    backend_ = std::move(other.backend_);
+    steps_ = std::move(other.steps_);
+    return *this;
+  }
+  ~PendingSteps() { discard_all(); }
+
+  Backend& backend() noexcept { return backend_; }
+  const Backend& backend() const noexcept { return backend_; }
+
+  // ---- marks
+  // --------------------------------------------------------------------------------------------------------
+
+  bool gap_is_open() const noexcept { return !steps_.empty() && steps_.back().gap == Gap::open; }
+
+  /// Says that the gap now open, if any, is none: its step will be measured without one.
+  void give_up_gap() noexcept {
+    if (gap_is_open()) steps_.back().gap = Gap::absent;
+  }
+
+  /// Appends a step with its start mark, which ends the gap before it. Without the mark that gap has no end.
+  MarkStatus start(HostTime now) noexcept {
+    const bool ends_a_gap = gap_is_open();
+    Step* const step = steps_.push_back();
+    MarkStatus marked = MarkStatus::refused;  // also where memory is out
+    if (step != nullptr) {
+      *step = Step{};
+      step->host_start = now;
+      marked = backend_.record(step->start, now);
+      if (marked != MarkStatus::ok) steps_.pop_back();
+    }
+    if (ends_a_gap && marked == MarkStatus::ok) steps_[steps_.size() - 2].gap = Gap::closed;
+    if (ends_a_gap && marked != MarkStatus::ok) steps_.back().gap = Gap::absent;
+    return marked;
+  }
+
+  /// Drops the end mark of the last step.
+  MarkStatus end(HostTime now, std::uint64_t items) noexcept {
+    Step& step = steps_.back();
+    const MarkStatus marked = backend_.record(step.end, now);
+    if (marked != MarkStatus::ok) return marked;
+    step.record.host_batch_time = now - step.host_start;
+    step.record.items = items;
+    step.phase = Phase::ended;
+    return MarkStatus::ok;
+  }
+
+  /// The record being filled in for the step started last.
+  StepRecord& last_record() noexcept { return steps_.back().record; }
+
+  /// The step started last will yield no record. Its start mark stays while the gap before it needs one.
+  void take_out_last() noexcept {
+    steps_.back().becomes_only_a_start();
+    const bool ends_a_gap = steps_.size() > 1 && steps_[steps_.size() - 2].gap == Gap::closed;
+    if (ends_a_gap) return;
+    give_back_start(steps_.back());
+    steps_.pop_back();
+  }
+
+  // ---- records
+  // ------------------------------------------------------------------------------------------------------
+
+  bool anything_to_ask() const noexcept { return !steps_.empty() && steps_[0].can_be_asked(); }
+
+  struct Reading {
+    MarkStatus status = MarkStatus::ok;  ///< not_ready: ask again later; lost: never again
+    bool put_off = false;                ///< the backend would not be asked at all
+    std::size_t refused = 0;             ///< steps that turned out to have no times
+  };
+
+  /// Reads up to `limit` steps that the timeline has finished, oldest first.
+  Reading read(std::size_t limit) noexcept {
+    Reading reading;
+    reading.status = backend_.begin_reading();
+    if (reading.status != MarkStatus::ok) {
+      reading.put_off = true;
+      return reading;
+    }
+    for (std::size_t i = 0; i < steps_.size() && limit > 0; ++i) {
+      Step& step = steps_[i];
+      if (step.phase == Phase::only_start) continue;
+      if (!step.can_be_asked()) break;
+      const MarkStatus read = read_step(step, step.gap == Gap::closed ? &steps_[i + 1] : nullptr);
+      if (read == MarkStatus::not_ready || read == MarkStatus::lost) {
+        reading.status = read;
+        break;
+      }
+      if (read == MarkStatus::ok) {
+        step.phase = Phase::measured;
+      } else {
+        ++reading.refused;
+        backend_.discard(step.end);
+        step.becomes_only_a_start();
+      }
+      --limit;
+    }
+    backend_.end_reading();
+    return reading;
+  }
+
+  /// Takes the oldest step off the queue if it has been read.
+  bool pop_measured(StepRecord& record, bool& clamped) noexcept {
+    while (!steps_.empty() && steps_.front().phase == Phase::only_start) {
+      give_back_start(steps_.front());
+      steps_.pop_front();
+    }
+    if (steps_.empty() || steps_.front().phase != Phase::measured) return false;
+    Step& step = steps_.front();
+    record = step.record;
+    clamped = step.clamped;
+    give_back_start(step);
+    backend_.recycle(step.end);
+    steps_.pop_front();
+    return true;
+  }
+
+  /// Gives every mark back, reached or not.
+  void discard_all() noexcept {
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      Step& step = steps_[i];
+      give_back_start(step);
+      if (step.phase == Phase::ended || step.phase == Phase::measured) backend_.discard(step.end);
+    }
+    steps_.clear();
+  }
+
+ private:
+  enum class Phase {
+    open,
+    ended,
+    measured,
+    only_start
+  };                                        // only_start: no record; there to end the gap before it
+  enum class Gap { open, closed, absent };  // closed: by the start mark of the next entry
+
+  struct Step {
+    StepRecord record;
+    Mark start{};
+    Mark end{};
+    HostTime host_start{};
+    Phase phase = Phase::open;
+    Gap gap = Gap::open;
+    bool start_reached = false;
+    bool clamped = false;
+
+    bool can_be_asked() const noexcept { return phase == Phase::ended && gap != Gap::open; }
+    void becomes_only_a_start() noexcept {
+      phase = Phase::only_start;
+      gap = Gap::absent;
+    }
+  };
+
+  /// Both durations off one timeline, and their difference. `next` holds the start mark that ends the step's
+  /// gap; nullptr where the step has none. Clock noise below zero becomes zero and is counted.
+  MarkStatus read_step(Step& step, Step* next) noexcept {
+    MarkStatus read = backend_.query(next != nullptr ? next->start : step.end);
+    if (read != MarkStatus::ok) return read;
+    nanoseconds batch_time{};
+    nanoseconds wall_gap{};
+    read = backend_.elapsed(step.start, step.end, batch_time);
+    if (read == MarkStatus::ok && next != nullptr) read = backend_.elapsed(step.start, next->start, wall_gap);
+    if (read != MarkStatus::ok) return read;
+
+    constexpr nanoseconds zero{0};
+    StepRecord& record = step.record;
+    record.batch_time = (std::max)(batch_time, zero);
+    step.clamped = batch_time < zero;
+    step.start_reached = true;
+    if (next == nullptr) return MarkStatus::ok;
+    record.wall_gap = (std::max)(wall_gap, zero);
+    record.data_time = difference_or_zero(*record.wall_gap, record.batch_time);
+    record.host_wall_gap = next->host_start - step.host_start;
+    step.clamped = step.clamped || wall_gap < record.batch_time;
+    next->start_reached = true;
+    return MarkStatus::ok;
+  }
+
+  void give_back_start(Step& step) noexcept {
+    if (step.start_reached)
+      backend_.recycle(step.start);
+    else
+      backend_.discard(step.start);
+  }
+
+  Backend backend_;
+  Ring<Step> steps_;
+};
+
+}  // namespace detail
+}  // namespace steptimer

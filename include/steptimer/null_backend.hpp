@@ -1,0 +1,26 @@
+/// NullBackend: the off switch as a type. A StepTimer over it measures nothing and compiles to nothing.
+#pragma once
+
+#include <chrono>
+
+#include "backend.hpp"
+
+namespace steptimer {
+
+/// `using Timer = steptimer::StepTimer<steptimer::NullBackend>;` takes a timer out of a program without
+/// touching a call. Its status is disabled, its counts stay 0, nothing is called.
+class NullBackend : public BackendDefaults {
+ public:
+  static constexpr bool measures = false;
+  struct Mark {};
+
+  MarkStatus record(Mark&, HostTime) noexcept { return MarkStatus::refused; }
+  MarkStatus query(const Mark&) noexcept { return MarkStatus::refused; }
+  MarkStatus elapsed(const Mark&, const Mark&, std::chrono::nanoseconds&) noexcept {
+    return MarkStatus::refused;
+  }
+};
+
+static_assert(is_backend_v<NullBackend>);
+
+}  // namespace steptimer

@@ -1,0 +1,149 @@
+/// StepSummary: many records as exact sums, and merge() for windows, epochs and ranks. Pure functions on
+/// plain data.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+
+#include "detail/durations.hpp"
+#include "step_record.hpp"
+
+namespace steptimer {
+
+/// Sums over measured steps; warm-up steps are never in it.
+///
+/// Units:    integer nanoseconds, so sums are exact; beyond 292 years they stay at the largest value.
+/// Empty:    with steps == 0 every member is 0 and every function returns nothing; the data_ members and
+/// wall_total
+///           mean something only where gaps > 0.
+struct StepSummary {
+  std::uint64_t steps = 0;                         ///< records in it
+  std::uint64_t gaps = 0;                          ///< those of them that have a data_time
+  std::uint64_t items = 0;                         ///< over all steps
+  std::chrono::nanoseconds batch_total{0};         ///< over all steps
+  std::chrono::nanoseconds data_total{0};          ///< over steps with a gap
+  std::chrono::nanoseconds wall_total{0};          ///< over steps with a gap
+  std::chrono::nanoseconds batch_in_gaps{0};       ///< batch_time of the steps with a gap
+  std::chrono::nanoseconds host_batch_in_gaps{0};  ///< host_batch_time of the steps with a gap
+  std::chrono::nanoseconds host_wall_total{0};     ///< host_wall_gap of the steps with a gap
+  std::chrono::nanoseconds batch_min{0}, batch_max{0};
+  std::chrono::nanoseconds data_min{0}, data_max{0};
+  std::uint64_t slowest_step = 0;       ///< the step that took batch_max; the earliest of equals
+  std::uint64_t longest_wait_step = 0;  ///< the step before the data_max wait; the earliest of equals
+  std::uint64_t items_in_gaps = 0;      ///< items of the steps with a gap
+
+  /// batch_total / steps, rounded towards zero.
+  std::optional<std::chrono::nanoseconds> batch_mean() const noexcept { return mean(batch_total, steps); }
+  /// data_total / gaps, rounded towards zero.
+  std::optional<std::chrono::nanoseconds> data_mean() const noexcept { return mean(data_total, gaps); }
+
+  /// Share of the time that was spent waiting for batches, 0 to 100.
+  ///
+  /// Source:   ours: the ratio of sums 100 * data_total / (data_total + batch_in_gaps). A mean of the steps'
+  /// own
+  ///           percentages would give a 1 ms step the weight of a 10 s step.
+  std::optional<double> data_wait_percent() const noexcept;
+
+  /// What a host clock alone would have claimed, 0 to 100: 100 * (host_wall_total - host_batch_in_gaps) /
+  /// host_wall_total.
+  std::optional<double> host_data_wait_percent() const noexcept {
+    return detail::percent(detail::difference_or_zero(host_wall_total, host_batch_in_gaps), host_wall_total);
+  }
+
+  /// Steps with a gap per second of wall_total: the rate of whole cycles, waits included, pauses left out.
+  std::optional<double> steps_per_second() const noexcept { return rate(gaps); }
+  /// Items of the steps with a gap per second of wall_total.
+  std::optional<double> items_per_second() const noexcept { return rate(items_in_gaps); }
+
+ private:
+  static std::optional<std::chrono::nanoseconds> mean(std::chrono::nanoseconds total,
+                                                      std::uint64_t n) noexcept {
+    if (n == 0) return std::nullopt;
+    return std::chrono::nanoseconds{static_cast<std::int64_t>(static_cast<std::uint64_t>(total.count()) / n)};
+  }
+  std::optional<double> rate(std::uint64_t n) const noexcept {
+    if (wall_total.count() <= 0) return std::nullopt;
+    return static_cast<double>(n) * 1e9 / static_cast<double>(wall_total.count());
+  }
+};
+
+static_assert(std::is_trivially_copyable<StepSummary>::value,
+              "summaries are sent between processes as bytes");
+
+namespace detail {
+
+/// A value and the step it was seen at, the extreme of two: the larger, and of equals the earlier step.
+inline void keep_larger(std::chrono::nanoseconds& value, std::uint64_t& step, std::chrono::nanoseconds other,
+                        std::uint64_t other_step) noexcept {
+  if (other > value || (other == value && other_step < step)) {
+    value = other;
+    step = other_step;
+  }
+}
+
+inline void keep_smaller(std::chrono::nanoseconds& value, std::chrono::nanoseconds other) noexcept {
+  if (other < value) value = other;
+}
+
+}  // namespace detail
+
+inline std::optional<double> StepSummary::data_wait_percent() const noexcept {
+  return detail::percent(data_total, detail::saturating_sum(data_total, batch_in_gaps));
+}
+
+/// The summary of one record, warm-up or not.
+inline StepSummary summary_of(const StepRecord& record) noexcept {
+  StepSummary one;
+  one.steps = 1;
+  one.items = record.items;
+  one.batch_total = one.batch_min = one.batch_max = record.batch_time;
+  one.slowest_step = record.step;
+  if (!record.data_time || !record.wall_gap) return one;
+  one.gaps = 1;
+  one.items_in_gaps = record.items;
+  one.data_total = one.data_min = one.data_max = *record.data_time;
+  one.longest_wait_step = record.step;
+  one.wall_total = *record.wall_gap;
+  one.batch_in_gaps = record.batch_time;
+  if (record.host_wall_gap) {
+    one.host_batch_in_gaps = record.host_batch_time;
+    one.host_wall_total = *record.host_wall_gap;
+  }
+  return one;
+}
+
+/// The summary of both sets of steps together.
+///
+/// Associative and commutative, with StepSummary{} as its neutral element: windows, epochs and ranks can be
+/// merged in any order with the same result.
+inline StepSummary merge(const StepSummary& a, const StepSummary& b) noexcept {
+  if (a.steps == 0) return b;
+  if (b.steps == 0) return a;
+  StepSummary both = a;
+  both.steps += b.steps;
+  both.items += b.items;
+  both.batch_total = detail::saturating_sum(a.batch_total, b.batch_total);
+  detail::keep_smaller(both.batch_min, b.batch_min);
+  detail::keep_larger(both.batch_max, both.slowest_step, b.batch_max, b.slowest_step);
+  if (b.gaps == 0) return both;
+  both.gaps += b.gaps;
+  both.items_in_gaps += b.items_in_gaps;
+  both.data_total = detail::saturating_sum(a.data_total, b.data_total);
+  both.wall_total = detail::saturating_sum(a.wall_total, b.wall_total);
+  both.batch_in_gaps = detail::saturating_sum(a.batch_in_gaps, b.batch_in_gaps);
+  both.host_batch_in_gaps = detail::saturating_sum(a.host_batch_in_gaps, b.host_batch_in_gaps);
+  both.host_wall_total = detail::saturating_sum(a.host_wall_total, b.host_wall_total);
+  if (a.gaps == 0) {
+    both.data_min = b.data_min;
+    both.data_max = b.data_max;
+    both.longest_wait_step = b.longest_wait_step;
+  } else {
+    detail::keep_smaller(both.data_min, b.data_min);
+    detail::keep_larger(both.data_max, both.longest_wait_step, b.data_max, b.longest_wait_step);
+  }
+  return both;
+}
+
+}  // namespace steptimer
