@@ -87,6 +87,40 @@ inline void keep_smaller(std::chrono::nanoseconds& value, std::chrono::nanosecon
   if (other < value) value = other;
 }
 
+inline void add_to(std::chrono::nanoseconds& total, std::chrono::nanoseconds other) noexcept {
+  total = saturating_sum(total, other);
+}
+
+/// merge() in place. An extreme counts only where there is a step behind it.
+inline void merge_into(StepSummary& sum, const StepSummary& more) noexcept {
+  if (more.steps == 0) return;
+  if (sum.steps == 0) {
+    sum = more;
+    return;
+  }
+  sum.steps += more.steps;
+  sum.items += more.items;
+  add_to(sum.batch_total, more.batch_total);
+  keep_smaller(sum.batch_min, more.batch_min);
+  keep_larger(sum.batch_max, sum.slowest_step, more.batch_max, more.slowest_step);
+  if (more.gaps == 0) return;
+  if (sum.gaps == 0) {
+    sum.data_min = more.data_min;
+    sum.data_max = more.data_max;
+    sum.longest_wait_step = more.longest_wait_step;
+  } else {
+    keep_smaller(sum.data_min, more.data_min);
+    keep_larger(sum.data_max, sum.longest_wait_step, more.data_max, more.longest_wait_step);
+  }
+  sum.gaps += more.gaps;
+  sum.items_in_gaps += more.items_in_gaps;
+  add_to(sum.data_total, more.data_total);
+  add_to(sum.wall_total, more.wall_total);
+  add_to(sum.batch_in_gaps, more.batch_in_gaps);
+  add_to(sum.host_batch_in_gaps, more.host_batch_in_gaps);
+  add_to(sum.host_wall_total, more.host_wall_total);
+}
+
 }  // namespace detail
 
 inline std::optional<double> StepSummary::data_wait_percent() const noexcept {
@@ -119,30 +153,8 @@ inline StepSummary summary_of(const StepRecord& record) noexcept {
 /// Associative and commutative, with StepSummary{} as its neutral element: windows, epochs and ranks can be
 /// merged in any order with the same result.
 inline StepSummary merge(const StepSummary& a, const StepSummary& b) noexcept {
-  if (a.steps == 0) return b;
-  if (b.steps == 0) return a;
   StepSummary both = a;
-  both.steps += b.steps;
-  both.items += b.items;
-  both.batch_total = detail::saturating_sum(a.batch_total, b.batch_total);
-  detail::keep_smaller(both.batch_min, b.batch_min);
-  detail::keep_larger(both.batch_max, both.slowest_step, b.batch_max, b.slowest_step);
-  if (b.gaps == 0) return both;
-  both.gaps += b.gaps;
-  both.items_in_gaps += b.items_in_gaps;
-  both.data_total = detail::saturating_sum(a.data_total, b.data_total);
-  both.wall_total = detail::saturating_sum(a.wall_total, b.wall_total);
-  both.batch_in_gaps = detail::saturating_sum(a.batch_in_gaps, b.batch_in_gaps);
-  both.host_batch_in_gaps = detail::saturating_sum(a.host_batch_in_gaps, b.host_batch_in_gaps);
-  both.host_wall_total = detail::saturating_sum(a.host_wall_total, b.host_wall_total);
-  if (a.gaps == 0) {
-    both.data_min = b.data_min;
-    both.data_max = b.data_max;
-    both.longest_wait_step = b.longest_wait_step;
-  } else {
-    detail::keep_smaller(both.data_min, b.data_min);
-    detail::keep_larger(both.data_max, both.longest_wait_step, b.data_max, b.longest_wait_step);
-  }
+  detail::merge_into(both, b);
   return both;
 }
 

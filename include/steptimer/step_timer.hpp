@@ -195,7 +195,7 @@ class StepTimer {
       const bool put_off = measure(no_limit).put_off;
       if (statistics_.counts.pending == 0) return true;
       const nanoseconds waited = host_now() - begin;
-      if (put_off || waited >= timeout) return false;
+      if (put_off || !steps_.anything_to_ask() || waited >= timeout) return false;
       steps_.backend().host_wait(timeout - waited < wait_between_polls ? timeout - waited
                                                                        : wait_between_polls);
     }

@@ -23,7 +23,7 @@ class StepStatistics {
   void add(const StepRecord& record, std::size_t window) noexcept {
     last = record;
     if (record.warmup) return;
-    total = merge(total, summary_of(record));
+    merge_into(total, summary_of(record));
     if (window == 0) return;
     if (recent_.size() >= window) recent_.pop_front();
     StepRecord* slot = recent_.push_back();
@@ -36,7 +36,7 @@ class StepStatistics {
 
   StepSummary window() const noexcept {
     StepSummary summary;
-    for (std::size_t i = 0; i < recent_.size(); ++i) summary = merge(summary, summary_of(recent_[i]));
+    for (std::size_t i = 0; i < recent_.size(); ++i) merge_into(summary, summary_of(recent_[i]));
     return summary;
   }
 
