@@ -227,14 +227,15 @@ class StepTimer {
   }
 
   /// The latest measured step, warm-up or not.
-  std::optional<StepRecord> last() const { return statistics_.last; }
+  std::optional<StepRecord> last() const { return statistics_.last(); }
   /// data_wait_percent() of last().
   std::optional<double> data_wait_percent() const {
-    return statistics_.last ? statistics_.last->data_wait_percent() : std::nullopt;
+    const std::optional<StepRecord> record = last();
+    return record ? record->data_wait_percent() : std::nullopt;
   }
   /// The last StepTimerOptions::window measured steps, warm-up left out. Takes time in proportion to the
   /// window.
-  StepSummary window() const { return statistics_.window(); }
+  StepSummary window() const { return statistics_.window(options_.window); }
   /// All measured steps since construction or reset(), warm-up left out.
   StepSummary total() const { return statistics_.total; }
   /// Where every started step ended up.
@@ -328,13 +329,19 @@ class StepTimer {
 
   std::size_t file_measured() noexcept {
     std::size_t records = 0;
-    bool clamped = false;
-    for (StepRecord record; steps_.pop_measured(record, clamped); ++records) {
+    while (const StepRecord* const record = steps_.measured()) {
+      ++records;
       --statistics_.counts.pending;
       ++statistics_.counts.measured;
-      statistics_.counts.clamped += clamped ? 1u : 0u;
-      statistics_.add(record, options_.window);
-      if (options_.on_record && !detail::call_guarded([&] { options_.on_record(record); })) {
+      statistics_.counts.clamped += steps_.measured_was_clamped() ? 1u : 0u;
+      statistics_.add(*record, options_.window);
+      if (!options_.on_record) {
+        steps_.pop();
+        continue;
+      }
+      const StepRecord copy = *record;
+      steps_.pop();
+      if (!detail::call_guarded([&] { options_.on_record(copy); })) {
         options_.on_record = nullptr;
         warnings_.tell(detail::Trouble::on_record_threw);
       }

@@ -58,12 +58,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Size {
-  int steps = 20000;
+  int steps = 20000;  // a block; on CUDA rounded up to whole bursts
   int blocks = 61;
 };
 
-double nanoseconds_a_step(Clock::time_point begin, Clock::time_point end, int steps) {
-  return std::chrono::duration<double, std::nano>(end - begin).count() / steps;
+double nanoseconds_a_step(Clock::duration time, int steps) {
+  return std::chrono::duration<double, std::nano>(time).count() / steps;
 }
 
 double median(std::vector<double> values) {
@@ -71,7 +71,8 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Medians of both sides, and of their difference and ratio block by block.
+/// Medians of both sides, and of their difference and ratio block by block. Each side returns the time it
+/// took.
 struct Comparison {
   double hooks, bare, difference, ratio;
 };
@@ -80,13 +81,8 @@ template <class Hooks, class Bare>
 Comparison in_turns(const Size& size, Hooks&& hooks, Bare&& bare) {
   std::vector<double> hook_times, bare_times, differences, ratios;
   for (int block = 0; block < size.blocks; ++block) {
-    const auto begin = Clock::now();
-    hooks(size.steps);
-    const auto middle = Clock::now();
-    bare(size.steps);
-    const auto end = Clock::now();
-    hook_times.push_back(nanoseconds_a_step(begin, middle, size.steps));
-    bare_times.push_back(nanoseconds_a_step(middle, end, size.steps));
+    hook_times.push_back(nanoseconds_a_step(hooks(size.steps), size.steps));
+    bare_times.push_back(nanoseconds_a_step(bare(size.steps), size.steps));
     differences.push_back(hook_times.back() - bare_times.back());
     ratios.push_back(hook_times.back() / bare_times.back());
   }
@@ -107,18 +103,22 @@ void use(T& value) {
 void cpu(const Size& size) {
   steptimer::CpuTimer timer;
   const auto hooks = [&](int steps) {
+    const auto begin = Clock::now();
     for (int i = 0; i < steps; ++i) {
       timer.on_batch_start();
       timer.on_batch_end();
     }
+    return Clock::now() - begin;
   };
   const auto two_clock_readings = [](int steps) {
+    const auto begin = Clock::now();
     for (int i = 0; i < steps; ++i) {
       auto start = Clock::now();
       use(start);
       auto end = Clock::now();
       use(end);
     }
+    return Clock::now() - begin;
   };
   hooks(1000);
   const long before = allocations;
@@ -138,48 +138,50 @@ void check(cudaError_t code, const char* call) {
   std::exit(1);
 }
 
-/// What a step cannot be timed without: two records, one query, two elapsed; of a step so far back that it is
-/// finished.
+/// Steps between two waits for the stream, so that the queue stays short. The waits are not timed.
+constexpr int burst = 100;
+
+/// What a step cannot be timed without: two records, one query, two elapsed; these of a step of the last
+/// burst, which is finished and whose times the host has not read before.
 class BareCalls {
  public:
   explicit BareCalls(cudaStream_t stream) : stream_(stream) {
-    for (Pair& pair : pairs_) {
-      check(cudaEventCreate(&pair.start), "cudaEventCreate");
-      check(cudaEventCreate(&pair.end), "cudaEventCreate");
-    }
+    for (auto& set : events_)
+      for (Pair& pair : set) {
+        check(cudaEventCreate(&pair.start), "cudaEventCreate");
+        check(cudaEventCreate(&pair.end), "cudaEventCreate");
+        check(cudaEventRecord(pair.start, stream_), "cudaEventRecord");
+        check(cudaEventRecord(pair.end, stream_), "cudaEventRecord");
+      }
+    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   }
   void step() {
-    Pair& now = at(step_);
+    const Pair& now = events_[writing_][at_];
+    const Pair& old = events_[1 - writing_][at_];
+    const Pair& next = events_[1 - writing_][at_ + 1];
     check(cudaEventRecord(now.start, stream_), "cudaEventRecord");
     check(cudaEventRecord(now.end, stream_), "cudaEventRecord");
-    if (step_ >= lag) {
-      const Pair& old = at(step_ - lag);
-      const Pair& next = at(step_ - lag + 1);
-      float batch = 0;
-      float wall = 0;
-      if (cudaEventQuery(next.start) == cudaSuccess) {
-        check(cudaEventElapsedTime(&batch, old.start, old.end), "cudaEventElapsedTime");
-        check(cudaEventElapsedTime(&wall, old.start, next.start), "cudaEventElapsedTime");
-      } else {
-        ++not_ready;
-      }
-      use(batch);
-      use(wall);
+    float batch = 0;
+    float wall = 0;
+    check(cudaEventQuery(next.start), "cudaEventQuery");
+    check(cudaEventElapsedTime(&batch, old.start, old.end), "cudaEventElapsedTime");
+    check(cudaEventElapsedTime(&wall, old.start, next.start), "cudaEventElapsedTime");
+    use(batch);
+    use(wall);
+    if (++at_ == burst) {
+      at_ = 0;
+      writing_ = 1 - writing_;
     }
-    ++step_;
   }
-  long not_ready = 0;
 
  private:
-  static constexpr long lag = 4;
   struct Pair {
     cudaEvent_t start, end;
   };
-  Pair& at(long step) { return pairs_[static_cast<std::size_t>(step) % 16]; }
-
   cudaStream_t stream_;
-  Pair pairs_[16];
-  long step_ = 0;
+  Pair events_[2][burst + 1];
+  std::size_t writing_ = 0;
+  std::size_t at_ = 0;
 };
 
 void cuda(const Size& size) {
@@ -195,17 +197,23 @@ void cuda(const Size& size) {
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   steptimer::CudaTimer timer{stream};
   BareCalls bare(stream);
-  const auto drained = [&](auto step) {
+  const auto in_bursts = [&](auto step) {
     return [&stream, step](int steps) {
-      for (int i = 0; i < steps; ++i) step();
-      check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+      Clock::duration spent{};
+      for (int i = 0; i < steps; i += burst) {
+        const auto begin = Clock::now();
+        for (int k = 0; k < burst; ++k) step();
+        spent += Clock::now() - begin;
+        check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+      }
+      return spent;
     };
   };
-  const auto hooks = drained([&] {
+  const auto hooks = in_bursts([&] {
     timer.on_batch_start();
     timer.on_batch_end();
   });
-  const auto bare_calls = drained([&] { bare.step(); });
+  const auto bare_calls = in_bursts([&] { bare.step(); });
   hooks(2000);
   bare_calls(2000);
 
@@ -219,7 +227,6 @@ void cuda(const Size& size) {
               cost.ratio);
   std::printf("cuda   in %d steps once warm: allocations %ld, events made %ld\n", size.steps, allocated,
               made);
-  std::printf("cuda   bare queries that were not ready: %ld\n", bare.not_ready);
   const steptimer::StepCounts counts = timer.counts();
   std::printf(
       "cuda   steps %llu, measured %llu, failed %llu\n", static_cast<unsigned long long>(counts.started),
@@ -245,7 +252,7 @@ int main(int argc, char** argv) {
                                                                : nullptr;
     if (value == nullptr || i + 1 == argc) return usage();
     *value = std::atoi(argv[i + 1]);
-    if (*value < 1) return usage();
+    if (*value < 1) return usage();  // also for text: atoi gives 0
   }
   cpu(size);
 #if defined(STEPTIMER_BENCH_CUDA)

@@ -56,8 +56,7 @@ class PendingSteps {
     Step* const step = steps_.push_back();
     MarkStatus marked = MarkStatus::refused;  // also where memory is out
     if (step != nullptr) {
-      *step = Step{};
-      step->host_start = now;
+      step->begin(now);
       marked = backend_.record(step->start, now);
       if (marked != MarkStatus::ok) steps_.pop_back();
     }
@@ -130,20 +129,21 @@ class PendingSteps {
     return reading;
   }
 
-  /// Takes the oldest step off the queue if it has been read.
-  bool pop_measured(StepRecord& record, bool& clamped) noexcept {
+  /// The record of the oldest step, if that has been read; valid until pop().
+  const StepRecord* measured() noexcept {
     while (!steps_.empty() && steps_.front().phase == Phase::only_start) {
       give_back_start(steps_.front());
       steps_.pop_front();
     }
-    if (steps_.empty() || steps_.front().phase != Phase::measured) return false;
-    Step& step = steps_.front();
-    record = step.record;
-    clamped = step.clamped;
-    give_back_start(step);
-    backend_.recycle(step.end);
+    return !steps_.empty() && steps_.front().phase == Phase::measured ? &steps_.front().record : nullptr;
+  }
+  bool measured_was_clamped() noexcept { return steps_.front().clamped; }
+
+  /// Takes the step of measured() off the queue.
+  void pop() noexcept {
+    give_back_start(steps_.front());
+    backend_.recycle(steps_.front().end);
     steps_.pop_front();
-    return true;
   }
 
   /// Gives every mark back, reached or not.
@@ -175,6 +175,16 @@ class PendingSteps {
     bool start_reached = false;
     bool clamped = false;
 
+    /// Makes a slot that may have held another step a new one; what is not set here is set before it is read.
+    void begin(HostTime now) noexcept {
+      record.wall_gap.reset();
+      record.data_time.reset();
+      record.host_wall_gap.reset();
+      host_start = now;
+      phase = Phase::open;
+      gap = Gap::open;
+      start_reached = false;
+    }
     bool can_be_asked() const noexcept { return phase == Phase::ended && gap != Gap::open; }
     void becomes_only_a_start() noexcept {
       phase = Phase::only_start;
