@@ -1,0 +1,32 @@
+# The headers and the CMake package, installed and, for find_package() without an install, in the build tree.
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(steptimer_package_dir "${CMAKE_INSTALL_DATADIR}/cmake/steptimer")
+
+target_include_directories(steptimer_steptimer INTERFACE "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+
+configure_package_config_file(
+  "${PROJECT_SOURCE_DIR}/cmake/steptimer-config.cmake.in"
+  "${PROJECT_BINARY_DIR}/steptimer-config.cmake"
+  INSTALL_DESTINATION "${steptimer_package_dir}"
+  NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(
+  "${PROJECT_BINARY_DIR}/steptimer-config-version.cmake"
+  COMPATIBILITY SameMinorVersion
+  ARCH_INDEPENDENT)
+configure_file("${PROJECT_SOURCE_DIR}/cmake/steptimer-optional.cmake"
+  "${PROJECT_BINARY_DIR}/steptimer-optional.cmake" COPYONLY)
+
+install(TARGETS steptimer_steptimer EXPORT steptimer-targets)
+export(EXPORT steptimer-targets NAMESPACE steptimer:: FILE "${PROJECT_BINARY_DIR}/steptimer-targets.cmake")
+install(EXPORT steptimer-targets NAMESPACE steptimer:: DESTINATION "${steptimer_package_dir}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/steptimer"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+  FILES_MATCHING PATTERN "*.hpp")
+install(FILES
+  "${PROJECT_BINARY_DIR}/steptimer-config.cmake"
+  "${PROJECT_BINARY_DIR}/steptimer-config-version.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/steptimer-optional.cmake"
+  DESTINATION "${steptimer_package_dir}")
