@@ -1,14 +1,16 @@
 /// CpuBackend: the timeline is the host's own clock.
 #pragma once
 
+#include "detail/macros_keep.hpp"
+
 #include <chrono>
 
 #include "backend.hpp"
 
 namespace steptimer {
 
-/// Marks are readings of std::chrono::steady_clock, so they are reached the moment they are dropped and host
-/// time and timeline are one reading.
+/// Marks are readings of std::chrono::steady_clock, so they are reached the moment they are dropped and host time and
+/// timeline are one reading.
 ///
 /// Blocking: never. Threads: no state at all. Errors: none.
 class CpuBackend : public BackendDefaults {
@@ -30,3 +32,5 @@ class CpuBackend : public BackendDefaults {
 static_assert(is_backend_v<CpuBackend>);
 
 }  // namespace steptimer
+
+#include "detail/macros_restore.hpp"

@@ -1,11 +1,11 @@
-/// CudaBackend: marks are events on the caller's stream. The only header that knows CUDA; host code, no nvcc
-/// needed.
+/// CudaBackend: marks are events on the caller's stream. The only header that knows CUDA; host code, no nvcc needed.
 ///
-/// An event pair on the stream tells how long the device took, and cudaEventQuery tells, without waiting,
-/// whether it has got there. The rest of this file is manners: after any call here the caller's device,
-/// capture mode and pending error are what they were. Each rule below says what was seen to happen without it
-/// (CUDA 13.0).
+/// An event pair on the stream tells how long the device took, and cudaEventQuery tells, without waiting, whether it
+/// has got there. The rest of this file is manners: after any call here the caller's device, capture mode and pending
+/// error are what they were. Each rule below says what was seen to happen without it (CUDA 13.0).
 #pragma once
+
+#include "detail/macros_keep.hpp"
 
 #include <cuda_runtime_api.h>
 
@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "backend.hpp"
@@ -30,8 +31,8 @@ namespace cuda_detail {
 
 /// Whether the caller has an error pending, and how to leave none of ours behind.
 ///
-/// A failed runtime call becomes the thread's last error. cudaGetLastError() clears it, but would also clear
-/// an error that the caller has yet to ask for, so it is only called where none was pending before.
+/// A failed runtime call becomes the thread's last error. cudaGetLastError() clears it, but would also clear an error
+/// that the caller has yet to ask for, so it is only called where none was pending before.
 struct CallersCudaError {
   bool pending = false;
 
@@ -41,25 +42,28 @@ struct CallersCudaError {
   }
 };
 
-/// Makes a device current for a scope, where it is not. Blocking: cudaGetDevice; cudaSetDevice twice if they
-/// differ.
+/// Makes a device current for a scope, where it is not. Blocking: cudaGetDevice; cudaSetDevice twice if they differ.
 class CurrentDevice {
  public:
-  explicit CurrentDevice(int device) noexcept : code_(cudaGetDevice(&previous_)) {
+  CurrentDevice(int device, CallersCudaError callers) noexcept : callers_(callers), code_(cudaGetDevice(&previous_)) {
     if (code_ != cudaSuccess || previous_ == device) return;
+    call_ = "cudaSetDevice";
     code_ = cudaSetDevice(device);
-    switched_ = code_ == cudaSuccess;
+    switched_ = true;
   }
   CurrentDevice(const CurrentDevice&) = delete;
   CurrentDevice& operator=(const CurrentDevice&) = delete;
   ~CurrentDevice() {
-    if (switched_) (void)cudaSetDevice(previous_);
+    if (switched_ && cudaSetDevice(previous_) != cudaSuccess) callers_.clear_ours();
   }
   cudaError_t code() const noexcept { return code_; }
+  const char* call() const noexcept { return call_; }
 
  private:
+  CallersCudaError callers_;
   int previous_ = 0;
   bool switched_ = false;
+  const char* call_ = "cudaGetDevice";
   cudaError_t code_;
 };
 
@@ -68,23 +72,20 @@ class CurrentDevice {
 /// A timeline of events on one CUDA stream.
 ///
 /// Units:    event times come as float milliseconds, 7 digits, in steps of 32 ns.
-/// Blocking: never waits for the device. A mark costs cudaPeekAtLastError, cudaEventElapsedTime,
-/// cudaStreamIsCapturing
-///           and cudaEventRecord, on stream 0 also cudaGetDevice; a reading costs cudaPeekAtLastError,
-///           cudaEventElapsedTime, cudaThreadExchangeStreamCaptureMode twice, a cudaEventQuery a step asked
-///           for and two cudaEventElapsedTime a step measured. Events are made while more steps are in flight
-///           than ever before. With about a thousand commands queued on a stream, CUDA blocks in the next
-///           one, whoever makes it.
-/// Threads:  one thread at a time, whatever device is current on it. With a per-thread default stream, stream
-/// 0 is
+/// Blocking: never waits for the device. A mark costs cudaPeekAtLastError, cudaStreamIsCapturing and cudaEventRecord,
+///           on stream 0 also cudaGetDevice; a reading costs cudaPeekAtLastError, cudaThreadExchangeStreamCaptureMode
+///           twice, a cudaEventQuery a step asked for and two cudaEventElapsedTime a step measured. Either begins with
+///           one more cudaEventElapsedTime where the last call here was more than 0.2 ms ago. Events are made while
+///           more steps are in flight than ever before. With about a thousand commands queued on a stream, CUDA blocks
+///           in the next one, whoever makes it.
+/// Threads:  one thread at a time, whatever device is current on it. With a per-thread default stream, stream 0 is
 ///           another stream on another thread: stay on one.
-/// Errors:   never thrown. A mark on a stream under capture is refused and the graph is left alone: put the
-/// hooks around
-///           its launch. A call that CUDA refuses costs its step; after an error that stays (a kernel fault,
-///           a reset device) the timeline is lost and no further call is made.
-/// Owns:     its events: two for each of the most steps ever in flight, and three. The stream is the caller's
-/// and must
-///           outlive its use here.
+/// Errors:   never thrown. A mark on a stream under capture is refused and the graph is left alone: put the hooks
+///           around its launch. A call that CUDA refuses costs its step; after an error that stays (a kernel fault, a
+///           reset device) the timeline is lost and no further call is made. While an error of the caller's is
+///           pending, a call here that fails replaces it: CUDA has no way to put an error back.
+/// Owns:     its events: two for each of the most steps ever in flight, one more for each that is followed by a step
+///           that is not measured, and three. The stream is the caller's and must outlive its use here.
 class CudaBackend : public BackendDefaults {
   using CallersCudaError = cuda_detail::CallersCudaError;
   using CurrentDevice = cuda_detail::CurrentDevice;
@@ -95,12 +96,15 @@ class CudaBackend : public BackendDefaults {
     cudaEvent_t event = nullptr;
   };
 
-  /// A timeline on `stream`, also implicitly: `CudaTimer timer{stream}`. Makes no CUDA call: it binds to the
-  /// stream's device, or for stream 0 to the current one, at the first mark (before CUDA 12.8, which cannot
-  /// tell a stream's device, always to the current one). Where you have a stream of your own, give it: an
-  /// event on the legacy default stream orders all blocking streams, so two that ran 50 ms each side by side
-  /// took 100 ms.
+  /// A timeline on `stream`, also implicitly: `CudaTimer timer{stream}`. Makes no CUDA call: it binds to the stream's
+  /// device, or for stream 0 to the current one, at the first mark (before CUDA 12.8, which cannot tell a stream's
+  /// device, always to the current one). Where you have a stream of your own, give it: an event on the legacy default
+  /// stream orders all blocking streams, so two that ran 50 ms each side by side took 100 ms.
   CudaBackend(cudaStream_t stream = 0) noexcept : stream_(stream) {}
+  /// The same for a class that converts to cudaStream_t: a stream wrapper, c10::cuda::CUDAStream.
+  template <class Stream,
+            class = std::enable_if_t<std::is_class_v<Stream> && std::is_convertible_v<const Stream&, cudaStream_t>>>
+  CudaBackend(const Stream& stream) : CudaBackend(static_cast<cudaStream_t>(stream)) {}
 
   CudaBackend(CudaBackend&& other) noexcept : CudaBackend(other.stream_) { swap(other); }
   CudaBackend& operator=(CudaBackend&& other) noexcept {
@@ -110,34 +114,43 @@ class CudaBackend : public BackendDefaults {
   }
   ~CudaBackend() { release(); }
 
-  MarkStatus record(Mark& mark, HostTime) noexcept {
+  MarkStatus record(Mark& mark, HostTime now) noexcept {
     const auto callers = CallersCudaError::now();
-    if (!is_alive(finished_, callers)) return MarkStatus::lost;
+    if (!is_alive_at(now, callers)) return MarkStatus::lost;
     if (!is_default_stream()) return record_on_current_device(mark, callers);
     // Stream 0 is that of the current device; with an event of another one the record gives 400.
     if (device_ == unbound) {
       const cudaError_t code = cudaGetDevice(&device_);
       if (code != cudaSuccess) return fail(code, "cudaGetDevice", callers);
     }
-    const CurrentDevice guard(device_);
-    if (guard.code() != cudaSuccess) return fail(guard.code(), "cudaSetDevice", callers);
+    const CurrentDevice guard(device_, callers);
+    if (guard.code() != cudaSuccess) return fail(guard.code(), guard.call(), callers);
     return record_on_current_device(mark, callers);
   }
 
-  /// Puts readings off while an error of the caller's is pending, until this runtime has shown that "not
-  /// ready" leaves none behind: some do, and clearing it would clear the caller's.
+  /// Puts readings off while an error of the caller's is pending, until this runtime has shown that "not ready"
+  /// leaves none behind: some do, and clearing it would clear the caller's. An error that the caller never reads would
+  /// stop the timer for good, so after most_put_off readings it asks all the same.
   ///
-  /// The capture mode is relaxed meanwhile: while any thread captures in global mode, a plain cudaEventQuery
-  /// on any other gives 900 and destroys the capture, which ends with 901.
-  MarkStatus begin_reading() noexcept {
+  /// The capture mode is relaxed meanwhile: while any thread captures in global mode, a plain cudaEventQuery on any
+  /// other gives 900 and destroys the capture, which ends with 901.
+  MarkStatus begin_reading(HostTime now) noexcept {
     const auto callers = callers_in_reading_ = CallersCudaError::now();
-    if (callers.pending && !not_ready_is_clean_) return MarkStatus::not_ready;
-    if (!is_alive(finished_, callers)) return MarkStatus::lost;
+    if (!callers.pending) put_off_ = 0;
+    if (callers.pending && !not_ready_is_clean_ && put_off_ < most_put_off) {
+      ++put_off_;
+      return MarkStatus::not_ready;
+    }
+    if (!is_alive_at(now, callers)) return MarkStatus::lost;
     capture_mode_ = cudaStreamCaptureModeRelaxed;
     const cudaError_t code = cudaThreadExchangeStreamCaptureMode(&capture_mode_);
-    return code == cudaSuccess ? MarkStatus::ok : fail(code, "cudaThreadExchangeStreamCaptureMode", callers);
+    if (code == cudaSuccess) return MarkStatus::ok;
+    if (capture_mode_ != cudaStreamCaptureModeRelaxed) end_reading();  // it failed, and exchanged nevertheless
+    return fail(code, "cudaThreadExchangeStreamCaptureMode", callers);
   }
-  void end_reading() noexcept { (void)cudaThreadExchangeStreamCaptureMode(&capture_mode_); }
+  void end_reading() noexcept {
+    if (cudaThreadExchangeStreamCaptureMode(&capture_mode_) != cudaSuccess) callers_in_reading_.clear_ours();
+  }
 
   MarkStatus query(const Mark& mark) noexcept {
     const cudaError_t code = cudaEventQuery(mark.event);
@@ -169,7 +182,11 @@ class CudaBackend : public BackendDefaults {
   /// An event in flight may be destroyed: CUDA keeps it until it is reached.
   void discard(Mark& mark) noexcept {
     const cudaEvent_t event = std::exchange(mark.event, nullptr);
-    if (is_alive(finished_ != nullptr ? finished_ : event, CallersCudaError::now())) destroy(event);
+    const auto callers = CallersCudaError::now();
+    const bool may_ask_it = not_ready_is_clean_ || !callers.pending;
+    const bool must_ask = host_now() - last_call_ >= shorter_than_a_reset;
+    const cudaEvent_t witness = finished_ != nullptr ? finished_ : may_ask_it && must_ask ? event : nullptr;
+    if (is_alive(witness, callers)) destroy(event);
   }
 
   /// Destroys the free events; after a lost timeline they are abandoned instead (about 0.6 KB each).
@@ -189,14 +206,16 @@ class CudaBackend : public BackendDefaults {
 
  private:
   static constexpr int unbound = -1;
+  static constexpr unsigned most_put_off = 256;
+  static constexpr std::chrono::microseconds shorter_than_a_reset{200};
 
   bool is_default_stream() const noexcept {
     return stream_ == nullptr || stream_ == cudaStreamLegacy || stream_ == cudaStreamPerThread;
   }
 
   MarkStatus record_on_current_device(Mark& mark, const CallersCudaError& callers) noexcept {
-    // A record on a stream under capture succeeds, and asking for that event later destroys the capture; so
-    // the stream is asked first. An invalidated capture counts: it has yet to end.
+    // A record on a stream under capture succeeds, and asking for that event later destroys the capture; so the
+    // stream is asked first. An invalidated capture counts: it has yet to end.
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     cudaError_t code = cudaStreamIsCapturing(stream_, &capture);
     if (is_about_capture(code)) callers.clear_ours();  // stream 0, while a blocking stream captures: 906
@@ -209,8 +228,8 @@ class CudaBackend : public BackendDefaults {
       if (code != cudaSuccess) return fail(code, "cudaStreamGetDevice", callers);
     }
     cudaEvent_t event = nullptr;
-    code = take_event(event);
-    if (code != cudaSuccess) return fail(code, "cudaEventCreateWithFlags", callers);
+    const MarkStatus taken = take_event(event, callers);
+    if (taken != MarkStatus::ok) return taken;
     code = cudaEventRecord(event, stream_);
     if (code != cudaSuccess) {
       const MarkStatus status = fail(code, "cudaEventRecord", callers);
@@ -231,15 +250,16 @@ class CudaBackend : public BackendDefaults {
     return code;
   }
 
-  cudaError_t take_event(cudaEvent_t& event) noexcept {
+  MarkStatus take_event(cudaEvent_t& event, const CallersCudaError& callers) noexcept {
     if (!free_.empty()) {
       event = free_.back();
       free_.pop_back();
-      return cudaSuccess;
+      return MarkStatus::ok;
     }
-    const CurrentDevice guard(device_);  // an event belongs to the device that is current when it is made
-    if (guard.code() != cudaSuccess) return guard.code();
-    return cudaEventCreateWithFlags(&event, cudaEventDefault);
+    const CurrentDevice guard(device_, callers);  // an event belongs to the device that is current when it is made
+    if (guard.code() != cudaSuccess) return fail(guard.code(), guard.call(), callers);
+    const cudaError_t code = cudaEventCreateWithFlags(&event, cudaEventDefault);
+    return code == cudaSuccess ? MarkStatus::ok : fail(code, "cudaEventCreateWithFlags", callers);
   }
 
   void destroy(cudaEvent_t event) noexcept {
@@ -247,12 +267,17 @@ class CudaBackend : public BackendDefaults {
     if (cudaEventDestroy(event) != cudaSuccess) callers.clear_ours();
   }
 
-  /// Asks a finished event for its time to itself, which is legal during any capture and harmless on a dead
-  /// context.
+  /// is_alive(), asked only where the last call here was long enough ago for a device to have been reset meanwhile.
+  bool is_alive_at(HostTime now, const CallersCudaError& callers) noexcept {
+    const bool just_now = now - std::exchange(last_call_, now) < shorter_than_a_reset;
+    return just_now ? !lost_ : is_alive(finished_, callers);
+  }
+
+  /// Asks a finished event for its time to itself, which is legal during any capture and harmless on a dead context.
   ///
-  /// After cudaDeviceReset(), recording, destroying or asking about a capture was seen to crash, and
-  /// exchanging the capture mode makes a new context; this call gives 709 then. A null event (nothing
-  /// finished yet) passes for alive.
+  /// After cudaDeviceReset(), recording, destroying or asking about a capture was seen to crash, and exchanging the
+  /// capture mode makes a new context; this call gives 709 then. A null event (no step measured yet) passes for
+  /// alive: so early a reset device is not noticed.
   bool is_alive(cudaEvent_t event, const CallersCudaError& callers) noexcept {
     if (lost_ || event == nullptr) return !lost_;
     float milliseconds = 0;
@@ -267,9 +292,9 @@ class CudaBackend : public BackendDefaults {
 
   MarkStatus not_ready_or_failed(cudaError_t code, const char* call) noexcept {
     if (code != cudaErrorNotReady) return fail(code, call, callers_in_reading_);
-    if (!not_ready_is_clean_) {  // then no error of the caller's is pending, see begin_reading()
-      not_ready_is_clean_ = cudaPeekAtLastError() == cudaSuccess;
-      if (!not_ready_is_clean_) (void)cudaGetLastError();
+    if (!not_ready_is_clean_) {
+      not_ready_is_clean_ = cudaPeekAtLastError() != cudaErrorNotReady;
+      if (!not_ready_is_clean_) callers_in_reading_.clear_ours();
     }
     return MarkStatus::not_ready;
   }
@@ -290,8 +315,8 @@ class CudaBackend : public BackendDefaults {
     return code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
   }
 
-  /// Errors of one call, after which the next may succeed. All others mean that nothing more is to be had: an
-  /// error that stays with the context, a runtime that is unloading, the child of a fork.
+  /// Errors of one call, after which the next may succeed. All others mean that nothing more is to be had: an error
+  /// that stays with the context, a runtime that is unloading, the child of a fork.
   static bool passes(cudaError_t code) noexcept {
     return code == cudaErrorInvalidValue || code == cudaErrorMemoryAllocation ||
            code == cudaErrorInvalidResourceHandle || code == cudaErrorNotReady || is_about_capture(code);
@@ -303,6 +328,7 @@ class CudaBackend : public BackendDefaults {
     std::swap(free_, other.free_);
     std::swap(finished_, other.finished_);
     std::swap(error_, other.error_);
+    std::swap(last_call_, other.last_call_);
     std::swap(lost_, other.lost_);
     std::swap(not_ready_is_clean_, other.not_ready_is_clean_);
   }
@@ -311,9 +337,11 @@ class CudaBackend : public BackendDefaults {
   int device_ = unbound;
   detail::Ring<cudaEvent_t> free_;  // reached, to be recorded again
   cudaEvent_t finished_ = nullptr;  // reached and never recorded again, for is_alive()
+  HostTime last_call_{};            // host time of the last mark or reading
   BackendError error_;
   bool lost_ = false;
   bool not_ready_is_clean_ = false;
+  unsigned put_off_ = 0;
   CallersCudaError callers_in_reading_;
   cudaStreamCaptureMode capture_mode_ = cudaStreamCaptureModeRelaxed;  // the caller's, within a reading
 };
@@ -328,3 +356,5 @@ using CudaTimer = StepTimer<CudaBackend>;
 #endif
 
 }  // namespace steptimer
+
+#include "detail/macros_restore.hpp"

@@ -4,6 +4,8 @@
 ///     data_wait 10.0 % | data 10.0 ms | batch 90.0 ms | 10.0 steps/s | 100 steps
 #pragma once
 
+#include "detail/macros_keep.hpp"
+
 #include <fmt/format.h>
 
 #include <chrono>
@@ -63,8 +65,7 @@ inline void append_text(LineBuffer& line, std::string_view text) {
 
 /// What both lines begin with: the share, and the two times it is made of.
 inline void append_times(LineBuffer& line, std::optional<double> data_wait,
-                         std::optional<std::chrono::nanoseconds> data,
-                         std::optional<std::chrono::nanoseconds> batch) {
+                         std::optional<std::chrono::nanoseconds> data, std::optional<std::chrono::nanoseconds> batch) {
   append_text(line, "data_wait ");
   append_percent(line, data_wait);
   append_text(line, " | data ");
@@ -108,7 +109,9 @@ struct LineFormatter : fmt::formatter<fmt::string_view> {
 template <>
 struct fmt::formatter<steptimer::StepRecord> : steptimer::detail::LineFormatter<steptimer::StepRecord> {};
 
-/// "data_wait 10.0 % | data 10.0 ms | batch 90.0 ms | 10.0 steps/s | 100 steps": the share as a ratio of
-/// sums, mean times, whole cycles per second; with items, their rate too.
+/// "data_wait 10.0 % | data 10.0 ms | batch 90.0 ms | 10.0 steps/s | 100 steps": the share as a ratio of sums, mean
+/// times, whole cycles per second; with items, their rate too.
 template <>
 struct fmt::formatter<steptimer::StepSummary> : steptimer::detail::LineFormatter<steptimer::StepSummary> {};
+
+#include "detail/macros_restore.hpp"

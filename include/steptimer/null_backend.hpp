@@ -1,14 +1,16 @@
 /// NullBackend: the off switch as a type. A StepTimer over it measures nothing and compiles to nothing.
 #pragma once
 
+#include "detail/macros_keep.hpp"
+
 #include <chrono>
 
 #include "backend.hpp"
 
 namespace steptimer {
 
-/// `using Timer = steptimer::StepTimer<steptimer::NullBackend>;` takes a timer out of a program without
-/// touching a call. Its status is disabled, its counts stay 0, nothing is called.
+/// `using Timer = steptimer::StepTimer<steptimer::NullBackend>;` takes a timer out of a program without touching a
+/// call. Its status is disabled, its counts stay 0, nothing is called.
 class NullBackend : public BackendDefaults {
  public:
   static constexpr bool measures = false;
@@ -16,11 +18,11 @@ class NullBackend : public BackendDefaults {
 
   MarkStatus record(Mark&, HostTime) noexcept { return MarkStatus::refused; }
   MarkStatus query(const Mark&) noexcept { return MarkStatus::refused; }
-  MarkStatus elapsed(const Mark&, const Mark&, std::chrono::nanoseconds&) noexcept {
-    return MarkStatus::refused;
-  }
+  MarkStatus elapsed(const Mark&, const Mark&, std::chrono::nanoseconds&) noexcept { return MarkStatus::refused; }
 };
 
 static_assert(is_backend_v<NullBackend>);
 
 }  // namespace steptimer
+
+#include "detail/macros_restore.hpp"

@@ -1,6 +1,7 @@
-/// StepSummary: many records as exact sums, and merge() for windows, epochs and ranks. Pure functions on
-/// plain data.
+/// StepSummary: many records as exact sums, and merge() for windows, epochs and ranks. Pure functions on plain data.
 #pragma once
+
+#include "detail/macros_keep.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -15,8 +16,7 @@ namespace steptimer {
 /// Sums over measured steps; warm-up steps are never in it.
 ///
 /// Units:    integer nanoseconds, so sums are exact; beyond 292 years they stay at the largest value.
-/// Empty:    with steps == 0 every member is 0 and every function returns nothing; the data_ members and
-/// wall_total
+/// Empty:    with steps == 0 every member is 0 and every function returns nothing; the data_ members and wall_total
 ///           mean something only where gaps > 0.
 struct StepSummary {
   std::uint64_t steps = 0;                         ///< records in it
@@ -41,8 +41,7 @@ struct StepSummary {
 
   /// Share of the time that was spent waiting for batches, 0 to 100.
   ///
-  /// Source:   ours: the ratio of sums 100 * data_total / (data_total + batch_in_gaps). A mean of the steps'
-  /// own
+  /// Source:   ours: the ratio of sums 100 * data_total / (data_total + batch_in_gaps). A mean of the steps' own
   ///           percentages would give a 1 ms step the weight of a 10 s step.
   std::optional<double> data_wait_percent() const noexcept;
 
@@ -55,11 +54,10 @@ struct StepSummary {
   /// Steps with a gap per second of wall_total: the rate of whole cycles, waits included, pauses left out.
   std::optional<double> steps_per_second() const noexcept { return rate(gaps); }
   /// Items of the steps with a gap per second of wall_total.
-  std::optional<double> items_per_second() const noexcept { return rate(items_in_gaps); }
+  std::optional<double> items_per_second() const noexcept { return rate(gaps == steps ? items : items_in_gaps); }
 
  private:
-  static std::optional<std::chrono::nanoseconds> mean(std::chrono::nanoseconds total,
-                                                      std::uint64_t n) noexcept {
+  static std::optional<std::chrono::nanoseconds> mean(std::chrono::nanoseconds total, std::uint64_t n) noexcept {
     if (n == 0) return std::nullopt;
     return std::chrono::nanoseconds{static_cast<std::int64_t>(static_cast<std::uint64_t>(total.count()) / n)};
   }
@@ -69,8 +67,7 @@ struct StepSummary {
   }
 };
 
-static_assert(std::is_trivially_copyable<StepSummary>::value,
-              "summaries are sent between processes as bytes");
+static_assert(std::is_trivially_copyable<StepSummary>::value, "summaries are sent between processes as bytes");
 
 namespace detail {
 
@@ -150,8 +147,8 @@ inline StepSummary summary_of(const StepRecord& record) noexcept {
 
 /// The summary of both sets of steps together.
 ///
-/// Associative and commutative, with StepSummary{} as its neutral element: windows, epochs and ranks can be
-/// merged in any order with the same result.
+/// Associative and commutative, with StepSummary{} as its neutral element: windows, epochs and ranks can be merged in
+/// any order with the same result.
 inline StepSummary merge(const StepSummary& a, const StepSummary& b) noexcept {
   StepSummary both = a;
   detail::merge_into(both, b);
@@ -159,3 +156,5 @@ inline StepSummary merge(const StepSummary& a, const StepSummary& b) noexcept {
 }
 
 }  // namespace steptimer
+
+#include "detail/macros_restore.hpp"

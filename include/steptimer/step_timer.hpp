@@ -1,21 +1,23 @@
 /// StepTimer: how two hooks around a step become a record. This header is the explanation of the library.
 ///
-/// A device runs behind its host: when on_batch_end() is called, the step's last work has been queued, not
-/// done. So each hook only drops a mark on the backend's timeline, in the order of the program:
+/// A device runs behind its host: when on_batch_end() is called, the step's last work has been queued, not done. So
+/// each hook only drops a mark on the backend's timeline, in the order of the program:
 ///
 ///     host       start 0 . end 0 . start 1 . end 1 . ...           calls, early
 ///     timeline   |== batch_time 0 ==|-- data_time 0 --|== batch_time 1 ==| ...      marks, reached later
 ///                |<------------- wall_gap 0 --------->|
 ///
-/// and the timer asks, without waiting, how far the timeline has got. Step n is measured once the start mark
-/// of step n + 1 is reached; then batch_time and wall_gap are read off the *same* timeline and
+/// and the timer asks, without waiting, how far the timeline has got. Step n is measured once the start mark of step
+/// n + 1 is reached; then batch_time and wall_gap are read off the *same* timeline and
 ///
 ///     data_time = max(0, wall_gap - batch_time).
 ///
-/// Source: ours. The usual repair of host timing, host start -> next host start minus device time, mixes two
-/// clocks: where the host runs ahead and synchronises every tenth step, nine gaps are far too short and one
-/// is far too long, and clamped at zero they do not cancel.
+/// Source: ours. The usual repair of host timing, host start -> next host start minus device time, mixes two clocks:
+///         where the host runs ahead and synchronises every tenth step, nine gaps are far too short and one is far
+///         too long, and clamped at zero they do not cancel.
 #pragma once
+
+#include "detail/macros_keep.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -41,21 +43,21 @@ namespace steptimer {
 
 /// Times the steps of one loop on one timeline.
 ///
-/// Blocking: only finish() waits. Every other call is bounded work; which device calls it makes is the
-/// Backend's to say. Threads:  one thread at a time; a timer may be handed from thread to thread. Separate
-/// timers share nothing. Errors:   nothing throws except construction, where memory is out. What went wrong
-/// is in counts() and status(). Moving:   a moved-from timer is disabled: its hooks do nothing. Do not move a
-/// timer while a Scope of it lives. Owns:     its Backend, and through it the marks; the stream behind a
-/// CudaBackend is the caller's.
+/// Blocking: only finish() waits. Every other call is bounded work; the Backend says which device calls it makes.
+/// Threads:  one thread at a time; a timer may be handed from thread to thread. Separate timers share nothing.
+/// Errors:   nothing throws except construction, where memory is out. What went wrong is in counts() and status().
+/// Moving:   a moved-from timer is disabled: its hooks do nothing. Do not move a timer while a Scope of it lives.
+/// Owns:     its Backend, and through it the marks; the stream behind a CudaBackend is the caller's.
 template <class Backend = CpuBackend>
 class StepTimer {
-  // A type that is no Backend has been named by CheckBackend; standing in for it keeps that the only error.
-  using Timeline = std::conditional_t<detail::CheckBackend<Backend>::passed, Backend, NullBackend>;
+  // A type that is no Backend has been named by CheckBackend; standing in for it keeps further errors away.
+  static_assert(detail::CheckBackend<Backend>::done);
+  using Timeline = std::conditional_t<is_backend_v<Backend>, Backend, NullBackend>;
   using nanoseconds = std::chrono::nanoseconds;
 
  public:
-  /// on_batch_start() now and on_batch_end(items) at the end of the C++ scope. Left by an exception, it drops
-  /// the step.
+  /// on_batch_start() now and on_batch_end(items) at the end of the C++ scope. Left by an exception, it drops the
+  /// step.
   class [[nodiscard]] Scope {
    public:
     Scope(const Scope&) = delete;
@@ -82,7 +84,10 @@ class StepTimer {
   /// A timer that has not touched its backend yet: the first hook does.
   explicit StepTimer(Timeline backend = Timeline{}, StepTimerOptions options = {})
       : steps_(std::move(backend)), options_(std::move(options)), warnings_(std::move(options_.on_warning)) {
-    if (!options_.enabled || !Timeline::measures) state_ = TimerState::disabled;
+    if (!options_.enabled || !Timeline::measures)
+      state_ = TimerState::disabled;
+    else
+      statistics_.reserve(options_.window);
   }
 
   StepTimer(StepTimer&& other) noexcept
@@ -106,18 +111,18 @@ class StepTimer {
     return *this;
   }
 
-  /// Gives back what is pending without waiting for it and without calling on_record: call finish() for the
-  /// last steps.
+  /// Gives back what is pending without waiting for it and without calling on_record: call finish() for the last
+  /// steps.
   ~StepTimer() = default;
 
   /// Opens a step. Call it when the batch is in hand, before the step's first launch.
   ///
-  /// Takes the host time and drops the start mark; measures nothing, so that no work of the timer's is booked
-  /// as data wait or delays the first launch. A step still open is dropped: its start stands, its end never
-  /// came.
+  /// Takes the host time and drops the start mark; measures nothing, so that no work of the timer's is booked as data
+  /// wait or delays the first launch. A step still open is dropped: its start stands, its end never came.
   ///
   /// Blocking: never waits; one Backend::record() call.
   void on_batch_start() noexcept {
+    if constexpr (!Timeline::measures) return;
     if (state_ != TimerState::ok) return count_start_while_off();
     const HostTime now = host_now();
     const bool unbalanced = open_ != OpenStep::none;
@@ -139,12 +144,13 @@ class StepTimer {
 
   /// Closes the open step. Call it when the step's last launch has been queued.
   ///
-  /// Takes the host time and drops the end mark first, then measures a few of the steps that the device has
-  /// finished and calls on_record for them. `items` is what steps are worth to the caller: samples, tokens.
-  /// Without an open step the call is ignored and counted.
+  /// Takes the host time and drops the end mark first, then measures a few of the steps that the device has finished
+  /// and calls on_record for them. `items` is what steps are worth to the caller: samples, tokens. Without an open
+  /// step the call is ignored and counted.
   ///
-  /// Blocking: never waits; one Backend::record() call, then at most records_per_hook measurements.
+  /// Blocking: never waits; one Backend::record() call, then at most eight measurements.
   void on_batch_end(std::uint64_t items = 0) noexcept {
+    if constexpr (!Timeline::measures) return;
     if (state_ != TimerState::ok) return;
     if (open_ == OpenStep::none) {
       ++statistics_.counts.ignored_ends;
@@ -158,71 +164,72 @@ class StepTimer {
         face_trouble(marked);
       }
     }
-    measure(records_per_hook);
+    measure_after_end(now);
   }
 
   /// on_batch_start() now, on_batch_end(items) when the returned object goes out of scope.
   [[nodiscard]] Scope step(std::uint64_t items = 0) noexcept { return Scope(*this, items); }
 
   /// Says that the time from now to the next on_batch_start() is not spent waiting for data: call it before
-  /// validation, a checkpoint, the end of an epoch. The latest step, also one still open, then has no
-  /// wall_gap and no data_time.
+  /// validation, a checkpoint, the end of an epoch. The latest step, also one still open, then has no wall_gap and no
+  /// data_time.
   ///
   /// Blocking: never; touches neither clock nor device.
   void pause() noexcept { steps_.give_up_gap(); }
 
   /// Measures every step that the device has finished, oldest first, and calls on_record for each.
   ///
-  /// Returns:  the number of records made. The latest step's gap stays open: it is measured after the next
-  /// start. Blocking: never waits; Backend::query() once a step, and once more for the first step that is not
-  /// ready.
-  std::size_t poll() noexcept { return measure(no_limit).records; }
+  /// Returns:  the number of records made. The latest step's gap stays open: it is measured after the next start.
+  /// Blocking: never waits; Backend::query() once a step, and once more for the first step that is not ready.
+  std::size_t poll() noexcept { return steps_.anything_to_ask() ? measure(no_limit, host_now()).records : 0; }
 
-  /// Ends the measurement: drops a step still open, closes the gap as pause() does, and measures until
-  /// nothing is pending or the time is up. The timer can be used on.
+  /// Ends the measurement: drops a step still open, closes the gap as pause() does, and measures until nothing is
+  /// pending or the time is up. The timer can be used on.
   ///
-  /// Returns:  true when nothing is pending any more; false when the time was up, or when the backend puts
-  /// measuring
+  /// Returns:  true when nothing is pending any more; false when the time was up, or when the backend puts measuring
   ///           off (CUDA: while an error of the caller's is pending).
-  /// Blocking: the one call that may wait; it sleeps and asks again, and calls nothing that blocks. With a
-  /// timeout of
+  /// Blocking: the one call that may wait; it sleeps and asks again, and calls nothing that blocks. With a timeout of
   ///           zero or less it does not wait.
   bool finish(nanoseconds timeout = (nanoseconds::max)()) noexcept {
     if (measuring_ || state_ != TimerState::ok) return statistics_.counts.pending == 0;
+    const std::uint64_t started = statistics_.counts.started;
     drop_open_step();
     pause();
-    for (const HostTime begin = host_now();;) {
-      const bool put_off = measure(no_limit).put_off;
+    const HostTime begin = host_now();
+    for (HostTime now = begin;; now = host_now()) {
+      const bool put_off = measure(no_limit, now).put_off;
       if (statistics_.counts.pending == 0) return true;
-      const nanoseconds waited = host_now() - begin;
-      if (put_off || !steps_.anything_to_ask() || waited >= timeout) return false;
-      steps_.backend().host_wait(timeout - waited < wait_between_polls ? timeout - waited
-                                                                       : wait_between_polls);
+      const nanoseconds waited = now - begin;
+      const bool another_started = statistics_.counts.started != started || !steps_.anything_to_ask();
+      if (put_off || another_started || waited >= timeout) return false;
+      steps_.backend().host_wait(timeout - waited);
     }
   }
 
-  /// Gives back all device resources. Call it before cudaDeviceReset(); the timer can be used again after,
-  /// also one that had turned itself off.
+  /// Gives back all device resources. Call it before cudaDeviceReset(); the timer can be used again after, also one
+  /// that had turned itself off.
   ///
-  /// What the device has finished is measured first; steps still pending are stale, one still open is
-  /// dropped. Statistics stay. Blocking: never waits.
+  /// What the device has finished is measured first, as by poll(); steps still pending are stale, an open one dropped.
+  /// Statistics stay. Blocking: never waits.
   void release() noexcept {
     if (state_ == TimerState::disabled) return;
     drop_open_step();
     pause();
-    measure(no_limit);
+    (void)poll();
+    drop_open_step();  // one that on_record has started meanwhile
     statistics_.counts.stale += std::exchange(statistics_.counts.pending, 0);
     steps_.discard_all();
     steps_.backend().release();
     state_ = TimerState::ok;
+    ++releases_;
   }
 
-  /// Forgets statistics, counts and pending steps, as if newly made: ordinals, host_start and warm-up begin
-  /// again. Warnings already given stay given, and a timer that turned itself off stays off. Blocking: never
-  /// waits.
+  /// Forgets statistics, counts and pending steps, as if newly made: ordinals, host_start and warm-up begin again.
+  /// Warnings already given stay given, and a timer that turned itself off stays off. Blocking: never waits.
   void reset() noexcept {
     steps_.discard_all();
-    statistics_ = {};
+    statistics_.clear();
+    first_start_.reset();
     open_ = OpenStep::none;
   }
 
@@ -233,14 +240,13 @@ class StepTimer {
     const std::optional<StepRecord> record = last();
     return record ? record->data_wait_percent() : std::nullopt;
   }
-  /// The last StepTimerOptions::window measured steps, warm-up left out. Takes time in proportion to the
-  /// window.
+  /// The last StepTimerOptions::window measured steps, warm-up left out. Takes time in proportion to the window.
   StepSummary window() const { return statistics_.window(options_.window); }
   /// All measured steps since construction or reset(), warm-up left out.
   StepSummary total() const { return statistics_.total; }
   /// Where every started step ended up.
   StepCounts counts() const { return statistics_.counts; }
-  /// Whether the timer measures, and the first error it met.
+  /// Whether the timer measures, and the error that turned it off, else the first one it met.
   TimerStatus status() const {
     const BackendError error = steps_.backend().error();
     if (error.code == 0) return {state_, 0, "", ""};
@@ -248,18 +254,18 @@ class StepTimer {
   }
 
  private:
-  enum class OpenStep { none, marked, unmarked };  // unmarked: it yields no record, its end is still to come
+  enum class OpenStep { none, marked, unmarked };           // unmarked: it yields no record, its end is still to come
   enum class Fate { pending, not_sampled, stale, failed };  // of a step, decided at its start
 
   struct Measured {
     std::size_t records = 0;
-    bool put_off = false;
+    bool not_ready = false;  // the device has not got to the next one
+    bool put_off = false;    // the backend would not be asked
   };
 
-  static constexpr std::size_t records_per_hook =
-      4;  // bounds a hook's work, and still catches up after a stall
+  static constexpr std::size_t most_records_per_hook = 8;  // bounds a hook's work, and still catches up after a stall
+  static constexpr unsigned hooks_after_vain_look = 7;
   static constexpr std::size_t no_limit = static_cast<std::size_t>(-1);
-  static constexpr nanoseconds wait_between_polls = std::chrono::microseconds{50};
 
   HostTime host_now() const noexcept { return steps_.backend().host_now(); }
 
@@ -278,7 +284,7 @@ class StepTimer {
   void file_start(Fate fate, HostTime now) noexcept {
     StepCounts& counts = statistics_.counts;
     const std::uint64_t ordinal = counts.started++;
-    if (ordinal == 0) first_start_ = now;
+    if (!first_start_) first_start_ = now;
     open_ = OpenStep::unmarked;
     switch (fate) {
       case Fate::not_sampled:
@@ -297,13 +303,12 @@ class StepTimer {
     open_ = OpenStep::marked;
     StepRecord& record = steps_.last_record();
     record.step = ordinal;
-    record.host_start = now - first_start_;
+    record.host_start = now - *first_start_;
     record.warmup = ordinal < options_.warmup_steps;
   }
 
   void drop_open_step() noexcept {
-    if (std::exchange(open_, OpenStep::none) == OpenStep::marked)
-      take_out_open_step(statistics_.counts.dropped);
+    if (std::exchange(open_, OpenStep::none) == OpenStep::marked) take_out_open_step(statistics_.counts.dropped);
   }
 
   void take_out_open_step(std::uint64_t& count) noexcept {
@@ -312,19 +317,29 @@ class StepTimer {
     steps_.take_out_last();
   }
 
-  /// What the device has finished becomes records. The backend's guards are lifted before any of the caller's
-  /// code runs, and nothing is kept across that code, since it may call back.
-  Measured measure(std::size_t limit) noexcept {
+  /// What the device has finished becomes records. The backend's guards are lifted before any of the caller's code
+  /// runs, and nothing is kept across that code, since it may call back.
+  Measured measure(std::size_t limit, HostTime now) noexcept {
     if (measuring_ || !steps_.anything_to_ask()) return {};
     measuring_ = true;
-    const auto reading = steps_.read(limit);
+    const unsigned releases = releases_;
+    const auto reading = steps_.read(limit, now);
     statistics_.counts.pending -= reading.refused;
     statistics_.counts.failed += reading.refused;
     const std::size_t records = file_measured();
     measuring_ = false;
     if (reading.refused > 0) face_trouble(MarkStatus::refused);
-    if (reading.status == MarkStatus::lost) face_trouble(MarkStatus::lost);
-    return {records, reading.put_off};
+    if (reading.status == MarkStatus::lost && releases == releases_) face_trouble(MarkStatus::lost);
+    return {records, reading.status == MarkStatus::not_ready && !reading.put_off, reading.put_off};
+  }
+
+  /// measure() for the end hook. One step a hook keeps up with a device; where it is just behind, looking for a
+  /// second is to ask in vain. So after a look that was in vain the next hooks leave it.
+  void measure_after_end(HostTime now) noexcept {
+    const bool looks_further = looks_to_skip_ == 0;
+    if (!looks_further) --looks_to_skip_;
+    const Measured done = measure(looks_further ? most_records_per_hook : 1, now);
+    if (looks_further && done.records > 0 && done.not_ready) looks_to_skip_ = hooks_after_vain_look;
   }
 
   std::size_t file_measured() noexcept {
@@ -365,9 +380,11 @@ class StepTimer {
   StepTimerOptions options_;
   detail::Warnings warnings_;
   detail::StepStatistics statistics_;
-  HostTime first_start_{};
+  std::optional<HostTime> first_start_;
   OpenStep open_ = OpenStep::none;
   TimerState state_ = TimerState::ok;
+  unsigned looks_to_skip_ = 0;
+  unsigned releases_ = 0;  // what was lost before a release is no trouble after it
   bool measuring_ = false;
 };
 
@@ -380,3 +397,5 @@ StepTimer(Backend, StepTimerOptions) -> StepTimer<Backend>;
 using CpuTimer = StepTimer<CpuBackend>;
 
 }  // namespace steptimer
+
+#include "detail/macros_restore.hpp"

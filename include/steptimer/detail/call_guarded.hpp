@@ -4,8 +4,7 @@
 namespace steptimer {
 namespace detail {
 
-/// Calls f and says whether it returned; an exception ends here. Without exception support there is nothing
-/// to catch.
+/// Calls f and says whether it returned; an exception ends here. Without exception support there is nothing to catch.
 template <class F>
 bool call_guarded(F&& f) noexcept {
 #if defined(__cpp_exceptions)

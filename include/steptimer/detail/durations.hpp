@@ -12,18 +12,17 @@ namespace detail {
 /// 100 * part / whole. Nothing where the whole is zero: 0 / 0 is not a share of anything.
 inline std::optional<double> percent(std::chrono::nanoseconds part, std::chrono::nanoseconds whole) noexcept {
   if (whole.count() <= 0) return std::nullopt;
-  return 100.0 * static_cast<double>(part.count()) / static_cast<double>(whole.count());
+  const double percent = 100.0 * static_cast<double>(part.count()) / static_cast<double>(whole.count());
+  return percent > 100.0 && part <= whole ? 100.0 : percent;  // rounding, from 25 hours on
 }
 
 /// a - b for non-negative a and b, never below zero.
-inline std::chrono::nanoseconds difference_or_zero(std::chrono::nanoseconds a,
-                                                   std::chrono::nanoseconds b) noexcept {
+inline std::chrono::nanoseconds difference_or_zero(std::chrono::nanoseconds a, std::chrono::nanoseconds b) noexcept {
   return a > b ? a - b : std::chrono::nanoseconds{0};
 }
 
 /// a + b for non-negative a and b, staying at the largest duration instead of overflowing.
-inline std::chrono::nanoseconds saturating_sum(std::chrono::nanoseconds a,
-                                               std::chrono::nanoseconds b) noexcept {
+inline std::chrono::nanoseconds saturating_sum(std::chrono::nanoseconds a, std::chrono::nanoseconds b) noexcept {
   constexpr std::int64_t most = (std::numeric_limits<std::int64_t>::max)();
   return std::chrono::nanoseconds{a.count() > most - b.count() ? most : a.count() + b.count()};
 }

@@ -17,9 +17,8 @@ namespace detail {
 
 /// A queue of steps in the order of their start marks, over the backend that the marks belong to.
 ///
-/// One start mark serves two steps: it begins its own and ends the gap of the step before it, which is always
-/// the entry before it. So a step that yields no record may still have an entry, for the sake of its start
-/// mark alone.
+/// One start mark serves two steps: it begins its own and ends the gap of the step before it, which is always the
+/// entry before it. So a step that yields no record may still have an entry, for the sake of its start mark alone.
 template <class Backend>
 class PendingSteps {
   using Mark = typename Backend::Mark;
@@ -54,14 +53,18 @@ class PendingSteps {
   MarkStatus start(HostTime now) noexcept {
     const bool ends_a_gap = gap_is_open();
     Step* const step = steps_.push_back();
-    MarkStatus marked = MarkStatus::refused;  // also where memory is out
-    if (step != nullptr) {
-      step->begin(now);
-      marked = backend_.record(step->start, now);
-      if (marked != MarkStatus::ok) steps_.pop_back();
+    if (step == nullptr) {  // memory is out
+      give_up_gap();
+      return MarkStatus::refused;
     }
-    if (ends_a_gap && marked == MarkStatus::ok) steps_[steps_.size() - 2].gap = Gap::closed;
-    if (ends_a_gap && marked != MarkStatus::ok) steps_.back().gap = Gap::absent;
+    step->begin(now);
+    const MarkStatus marked = backend_.record(step->start, now);
+    if (marked != MarkStatus::ok) {
+      steps_.pop_back();
+      give_up_gap();
+    } else if (ends_a_gap) {
+      steps_[steps_.size() - 2].gap = Gap::closed;
+    }
     return marked;
   }
 
@@ -100,9 +103,9 @@ class PendingSteps {
   };
 
   /// Reads up to `limit` steps that the timeline has finished, oldest first.
-  Reading read(std::size_t limit) noexcept {
+  Reading read(std::size_t limit, HostTime now) noexcept {
     Reading reading;
-    reading.status = backend_.begin_reading();
+    reading.status = backend_.begin_reading(now);
     if (reading.status != MarkStatus::ok) {
       reading.put_off = true;
       return reading;
@@ -157,13 +160,8 @@ class PendingSteps {
   }
 
  private:
-  enum class Phase {
-    open,
-    ended,
-    measured,
-    only_start
-  };                                        // only_start: no record; there to end the gap before it
-  enum class Gap { open, closed, absent };  // closed: by the start mark of the next entry
+  enum class Phase { open, ended, measured, only_start };  // only_start: no record; there to end the gap before it
+  enum class Gap { open, closed, absent };                 // closed: by the start mark of the next entry
 
   struct Step {
     StepRecord record;
@@ -192,8 +190,8 @@ class PendingSteps {
     }
   };
 
-  /// Both durations off one timeline, and their difference. `next` holds the start mark that ends the step's
-  /// gap; nullptr where the step has none. Clock noise below zero becomes zero and is counted.
+  /// Both durations off one timeline, and their difference. `next` holds the start mark that ends the step's gap;
+  /// nullptr where the step has none. Clock noise below zero becomes zero and is counted.
   MarkStatus read_step(Step& step, Step* next) noexcept {
     MarkStatus read = backend_.query(next != nullptr ? next->start : step.end);
     if (read != MarkStatus::ok) return read;

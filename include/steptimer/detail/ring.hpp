@@ -10,8 +10,7 @@
 namespace steptimer {
 namespace detail {
 
-/// A double-ended queue that grows by doubling, never shrinks, and says so when memory is out instead of
-/// throwing.
+/// A double-ended queue that grows by doubling, never shrinks, and says so when memory is out instead of throwing.
 template <class T>
 class Ring {
   static_assert(std::is_nothrow_move_assignable<T>::value, "elements are moved inside noexcept hooks");
@@ -33,8 +32,14 @@ class Ring {
   T& back() noexcept { return (*this)[size_ - 1]; }
   const T& back() const noexcept { return (*this)[size_ - 1]; }
 
-  /// Appends a slot whose content is unspecified (new, or left from its last use); nullptr where memory is
-  /// out.
+  /// Makes room for so many elements, if there is memory.
+  void reserve(std::size_t size) noexcept {
+    std::size_t capacity = capacity_ == 0 ? 8 : capacity_;
+    while (capacity < size) capacity *= 2;
+    if (capacity > capacity_) (void)grow_to(capacity);
+  }
+
+  /// Appends a slot whose content is unspecified (new, or left from its last use); nullptr where memory is out.
   T* push_back() noexcept {
     if (size_ == capacity_ && !grow()) return nullptr;
     ++size_;
@@ -45,11 +50,16 @@ class Ring {
     --size_;
   }
   void pop_back() noexcept { --size_; }
+  /// Takes the oldest element off and appends a slot, as push_back() does; for a ring that holds something.
+  T* rotate() noexcept {
+    first_ = (first_ + 1) & (capacity_ - 1);
+    return &back();
+  }
   void clear() noexcept { size_ = 0; }
 
  private:
-  bool grow() noexcept {
-    const std::size_t capacity = capacity_ == 0 ? 8 : capacity_ * 2;
+  bool grow() noexcept { return grow_to(capacity_ == 0 ? 8 : capacity_ * 2); }
+  bool grow_to(std::size_t capacity) noexcept {
     std::unique_ptr<T[]> slots(new (std::nothrow) T[capacity]);
     if (!slots) return false;
     for (std::size_t i = 0; i < size_; ++i) slots[i] = std::move((*this)[i]);

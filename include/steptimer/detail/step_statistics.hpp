@@ -20,14 +20,20 @@ class StepStatistics {
   /// Keeps the last `window` records, and at least the last one. Warm-up records are not in total.
   void add(const StepRecord& record, std::size_t window) noexcept {
     if (!record.warmup) merge_into(total, summary_of(record));
-    StepRecord* slot = nullptr;
-    if (recent_.empty() || recent_.size() < window) slot = recent_.push_back();
-    if (slot == nullptr &&
-        !recent_.empty()) {  // full, or memory is out: then the window stays as long as it is
-      recent_.pop_front();
-      slot = recent_.push_back();
-    }
+    const bool full = !recent_.empty() && recent_.size() >= window;
+    StepRecord* slot = full ? recent_.rotate() : recent_.push_back();
+    if (slot == nullptr && !recent_.empty()) slot = recent_.rotate();  // memory is out: the window stays as it is
     if (slot != nullptr) *slot = record;
+  }
+
+  /// Room for the window, so that hooks need not make it: all of an ordinary one, the beginning of a huge one.
+  void reserve(std::size_t window) noexcept { recent_.reserve(window < 1024 ? window : 1024); }
+
+  /// Forgets all, and keeps the room.
+  void clear() noexcept {
+    counts = {};
+    total = {};
+    recent_.clear();
   }
 
   std::optional<StepRecord> last() const noexcept {

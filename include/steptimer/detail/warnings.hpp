@@ -28,8 +28,7 @@ inline std::atomic<unsigned> told_on_stderr{0};
 
 class Warnings {
  public:
-  explicit Warnings(std::function<void(std::string_view)> sink)
-      : sink_(std::move(sink)), has_sink_(sink_ != nullptr) {}
+  explicit Warnings(std::function<void(std::string_view)> sink) : sink_(std::move(sink)), has_sink_(sink_ != nullptr) {}
 
   void tell(Trouble kind) noexcept { tell(kind, BackendError{}); }
 
@@ -40,15 +39,14 @@ class Warnings {
     told_ |= bit;
     if (!has_sink_ && (told_on_stderr.fetch_or(bit, std::memory_order_relaxed) & bit) != 0) return;
     char line[400];
-    const int length = *why.message == '\0'
-                           ? std::snprintf(line, sizeof line, "steptimer: %s", sentence(kind))
-                           : std::snprintf(line, sizeof line, "steptimer: %s (%s: %s, code %d)",
-                                           sentence(kind), why.call, why.message, why.code);
+    const int length = *why.message == '\0' ? std::snprintf(line, sizeof line, "steptimer: %s", sentence(kind))
+                                            : std::snprintf(line, sizeof line, "steptimer: %s (%s: %s, code %d)",
+                                                            sentence(kind), why.call, why.message, why.code);
     if (length <= 0) return;
     if (!has_sink_) {
       std::fprintf(stderr, "%s\n", line);
-    } else if (sink_ && !call_guarded([&] { sink_(std::string_view(line)); })) {
-      sink_ = nullptr;
+    } else if (!sink_threw_) {
+      sink_threw_ = !call_guarded([&] { sink_(std::string_view(line)); });  // kept: a call of it may be going on
     }
   }
 
@@ -60,14 +58,11 @@ class Warnings {
       case Trouble::end_without_start:
         return "on_batch_end() came without an open step and is ignored";
       case Trouble::too_many_in_flight:
-        return "max_in_flight steps are waiting for the device; further steps are skipped and counted as "
-               "stale until "
-               "it catches up";
+        return "max_in_flight steps are waiting for the device; until it catches up further steps are skipped as stale";
       case Trouble::mark_refused:
         return "a step could not be marked or measured and is counted as failed; the timer goes on";
       case Trouble::timeline_lost:
-        return "the device can no longer be asked for times; the timer has turned itself off, your program "
-               "goes on";
+        return "the device cannot be asked for times; the timer has turned itself off, your program goes on";
       case Trouble::on_record_threw:
         return "on_record threw an exception and is not called again; measuring goes on";
     }
@@ -76,6 +71,7 @@ class Warnings {
 
   std::function<void(std::string_view)> sink_;
   bool has_sink_ = false;
+  bool sink_threw_ = false;
   unsigned told_ = 0;
 };
 
