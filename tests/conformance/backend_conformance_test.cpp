@@ -169,8 +169,7 @@ TEMPLATE_TEST_CASE("misuse has the same outcome everywhere", "", Cpu, Manual, Cu
   CHECK(warnings == (TestType::measures ? 2 : 0));
 }
 
-TEMPLATE_TEST_CASE("a timer can be released, reset, moved, and used after each", "", Cpu, Manual, Cuda,
-                   Null) {
+TEMPLATE_TEST_CASE("a timer can be released, reset, moved, and used after each", "", Cpu, Manual, Cuda, Null) {
   TestType device;
   TimerOf<TestType> timer(device.backend());
   step(timer, device);

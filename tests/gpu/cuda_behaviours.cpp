@@ -40,8 +40,7 @@ class Event {
 // A capture that is over at the end of the scope, also when the test failed in between.
 class Capture {
  public:
-  explicit Capture(cudaStream_t stream, cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal)
-      : stream_(stream) {
+  explicit Capture(cudaStream_t stream, cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal) : stream_(stream) {
     REQUIRE(cudaStreamBeginCapture(stream, mode) == cudaSuccess);
   }
   ~Capture() {
@@ -412,7 +411,7 @@ TEST_CASE("cuda: the per-thread default stream is a stream like others", "[behav
   check_lasted(elapsed_ms(start, end), 10.0F);
 }
 
-TEST_CASE("cuda: a stream knows its device, also while something captures", "[behaviour]") {
+TEST_CASE("cuda: a stream knows its device, also while another captures", "[behaviour]") {
   REQUIRE(device_work::begin());
   const Stream capturing, other;
   int device = -1;
@@ -424,15 +423,23 @@ TEST_CASE("cuda: a stream knows its device, also while something captures", "[be
 
   Capture capture(capturing);
   REQUIRE(work(capturing, 1ms) == cudaSuccess);
-  for (const cudaStream_t stream : {capturing.get(), other.get()}) {
-    device = -1;
-    CHECK(cudaStreamGetDevice(stream, &device) == cudaSuccess);
-    CHECK(device == 0);
-    CHECK(on_another_thread([&] { return cudaStreamGetDevice(stream, &device); }) == cudaSuccess);
-  }
+  device = -1;
+  CHECK(cudaStreamGetDevice(other, &device) == cudaSuccess);
+  CHECK(device == 0);
+  CHECK(on_another_thread([&] { return cudaStreamGetDevice(other, &device); }) == cudaSuccess);
   CHECK(cudaPeekAtLastError() == cudaSuccess);
   CHECK(capture.end() == cudaSuccess);
   CHECK(capture.nodes() == 1);
+}
+
+TEST_CASE("cuda: asking for the device of a stream that captures destroys the capture", "[behaviour]") {
+  REQUIRE(device_work::begin());
+  const Stream capturing;
+  Capture capture(capturing);
+  int device = -1;
+  CHECK(cudaStreamGetDevice(capturing, &device) == cudaErrorStreamCaptureUnsupported);
+  CHECK(capture.end() == cudaErrorStreamCaptureInvalidated);
+  cudaGetLastError();
 }
 
 // --- capture
@@ -630,6 +637,15 @@ TEST_CASE("cuda: an event recorded on a capturing stream cannot be timed", "[beh
     CHECK(capture.end() == cudaErrorStreamCaptureInvalidated);
     cudaGetLastError();
     CHECK(cudaEventQuery(event) == cudaErrorInvalidValue);
+  }
+  SECTION("asking for its time is refused, and spares the capture") {
+    Capture capture(stream);
+    REQUIRE(work(stream, 1ms) == cudaSuccess);
+    REQUIRE(cudaEventRecord(event, stream) == cudaSuccess);
+    CHECK(cudaEventElapsedTime(&ms, pair.start, event) == cudaErrorCapturedEvent);
+    CHECK(cudaGetLastError() == cudaErrorCapturedEvent);
+    CHECK(capture.end() == cudaSuccess);
+    CHECK(capture.nodes() == 1);
   }
   cudaGetLastError();
   // Recorded again on a stream that does not capture, it is an event like others.

@@ -104,12 +104,13 @@ int kernel_fault() {
   cudaEvent_t event = nullptr;
   expect("query of a finished event", cudaEventQuery(pair.end), cudaErrorIllegalAddress);
   expect("it is the last error", cudaPeekAtLastError(), cudaErrorIllegalAddress);
-  expect("elapsed of finished events", cudaEventElapsedTime(&ms, pair.start, pair.end),
-         cudaErrorIllegalAddress);
+  expect("elapsed of finished events", cudaEventElapsedTime(&ms, pair.start, pair.end), cudaErrorIllegalAddress);
   expect("record", cudaEventRecord(pair.start, stream), cudaErrorIllegalAddress);
   expect("is-capturing", cudaStreamIsCapturing(stream, &status), cudaErrorIllegalAddress);
   expect("destroy", cudaEventDestroy(pair.start), cudaErrorIllegalAddress);
   expect("create", cudaEventCreate(&event), cudaErrorIllegalAddress);
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+  expect("the capture mode can be exchanged all the same", cudaThreadExchangeStreamCaptureMode(&mode), cudaSuccess);
   expect("the user's synchronisation still reports it", cudaDeviceSynchronize(), cudaErrorIllegalAddress);
   return leave();
 }
@@ -142,13 +143,15 @@ int observe_fault() {
 int device_reset() {
   const cudaStream_t stream = new_stream();
   const Pair pair = finished_pair(stream);
+  const auto before = std::chrono::steady_clock::now();
   expect("reset", cudaDeviceReset(), cudaSuccess);
+  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - before);
+  observe("microseconds it took", static_cast<int>(took.count()));
+  expect("more than a call by call probe may leave out", took > 200us, 1);
   float ms = 0;
-  expect("elapsed of finished events", cudaEventElapsedTime(&ms, pair.start, pair.end),
-         cudaErrorContextIsDestroyed);
+  expect("elapsed of finished events", cudaEventElapsedTime(&ms, pair.start, pair.end), cudaErrorContextIsDestroyed);
   expect("it is the last error", cudaGetLastError(), cudaErrorContextIsDestroyed);
-  expect("elapsed of one with itself", cudaEventElapsedTime(&ms, pair.end, pair.end),
-         cudaErrorContextIsDestroyed);
+  expect("elapsed of one with itself", cudaEventElapsedTime(&ms, pair.end, pair.end), cudaErrorContextIsDestroyed);
   expect("query", cudaEventQuery(pair.end), cudaErrorContextIsDestroyed);
   expect("it is the last error", cudaGetLastError(), cudaErrorContextIsDestroyed);
   return leave();
@@ -355,8 +358,7 @@ int observe_capture() {
 
   const cudaStream_t blocking = new_stream(cudaStreamDefault);
   begin(blocking, cudaStreamCaptureModeGlobal);
-  observe("device of stream 0 while a blocking stream captures",
-          cudaStreamGetDevice(cudaStreamLegacy, &device));
+  observe("device of stream 0 while a blocking stream captures", cudaStreamGetDevice(cudaStreamLegacy, &device));
   observe("is-capturing of stream 0", cudaStreamIsCapturing(cudaStreamLegacy, &status));
   observe("the same from another thread", [&] {
     int code = 0;

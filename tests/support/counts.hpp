@@ -13,8 +13,8 @@ inline bool adds_up(const steptimer::StepCounts& c) {
 namespace steptimer {
 inline bool operator==(const StepCounts& a, const StepCounts& b) {
   return a.started == b.started && a.measured == b.measured && a.pending == b.pending &&
-         a.not_sampled == b.not_sampled && a.stale == b.stale && a.dropped == b.dropped &&
-         a.failed == b.failed && a.ignored_ends == b.ignored_ends && a.clamped == b.clamped;
+         a.not_sampled == b.not_sampled && a.stale == b.stale && a.dropped == b.dropped && a.failed == b.failed &&
+         a.ignored_ends == b.ignored_ends && a.clamped == b.clamped;
 }
 inline std::ostream& operator<<(std::ostream& out, const StepCounts& c) {
   return out << "started " << c.started << " = measured " << c.measured << " + pending " << c.pending

@@ -1,9 +1,8 @@
 // Work for a device, so that one test source runs on the fake runtime and on a real GPU.
 //
-// device_work_fake.cpp and device_work_gpu.cu implement it; a program links one of the two. On the fake, time
-// is virtual and exact; on a device it is real, so a test compares it with == only if exact(), else by one
-// loose bound. What happens here is the user's part of a test: the fake counts none of it against the code
-// under test.
+// device_work_fake.cpp and device_work_gpu.cu implement it; a program links one of the two. On the fake, time is
+// virtual and exact; on a device it is real, so a test compares it with == only if exact(), else by one loose bound.
+// What happens here is the user's part of a test: the fake counts none of it against the code under test.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -46,9 +46,7 @@ Stream::~Stream() {
   cudaStreamDestroy(stream_);
 }
 
-cudaError_t work(cudaStream_t stream, nanoseconds duration) {
-  return fake_cuda::work(meant(stream), duration);
-}
+cudaError_t work(cudaStream_t stream, nanoseconds duration) { return fake_cuda::work(meant(stream), duration); }
 
 cudaError_t fault(cudaStream_t stream) { return fake_cuda::kernel_fault(meant(stream)); }
 

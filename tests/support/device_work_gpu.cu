@@ -29,8 +29,7 @@ __global__ void spin(unsigned long long duration) {
   }
 }
 
-// Waits until the flag has reached `turn`: flags only grow, so one can serve again while an older kernel
-// still looks.
+// Waits until the flag has reached `turn`: flags only grow, so one can serve again while an older kernel still looks.
 __global__ void wait_for_flag(const volatile unsigned* flag, unsigned turn) {
   const unsigned long long start = device_nanoseconds();
   while (*flag < turn && device_nanoseconds() - start < gate_limit_ns) {
@@ -62,8 +61,7 @@ void must(cudaError_t code, const char* what) {
   std::abort();
 }
 
-// Pinned memory cannot be had during a capture, and a kernel's first launch loads its code, so both come
-// before.
+// Pinned memory cannot be had during a capture, and a kernel's first launch loads its code, so both come before.
 void load(int device) {
   static auto* const loaded = new std::set<int>;
   if (!loaded->insert(device).second) return;
@@ -112,8 +110,8 @@ bool has_context(int device, bool& known) {
   using GetState = int (*)(int, unsigned*, int*);
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
-  known = cudaGetDriverEntryPointByVersion("cuDevicePrimaryCtxGetState", &function, 12000, cudaEnableDefault,
-                                           &found) == cudaSuccess &&
+  known = cudaGetDriverEntryPointByVersion("cuDevicePrimaryCtxGetState", &function, 12000, cudaEnableDefault, &found) ==
+              cudaSuccess &&
           found == cudaDriverEntryPointSuccess;
   unsigned device_flags = 0;
   int active = 0;
@@ -121,14 +119,11 @@ bool has_context(int device, bool& known) {
   return active != 0;
 }
 
-Stream::Stream(unsigned flags) {
-  must(cudaStreamCreateWithFlags(&stream_, flags), "cudaStreamCreateWithFlags");
-}
+Stream::Stream(unsigned flags) { must(cudaStreamCreateWithFlags(&stream_, flags), "cudaStreamCreateWithFlags"); }
 
 Stream::~Stream() { cudaStreamDestroy(stream_); }
 
-// cudaLaunchKernel rather than <<<>>>: its answer is that of this launch, also while an older error is
-// pending.
+// cudaLaunchKernel rather than <<<>>>: its answer is that of this launch, also while an older error is pending.
 cudaError_t work(cudaStream_t stream, nanoseconds duration) {
   auto count = static_cast<unsigned long long>(duration.count());
   void* arguments[] = {&count};
@@ -138,8 +133,7 @@ cudaError_t work(cudaStream_t stream, nanoseconds duration) {
 cudaError_t fault(cudaStream_t stream) {
   int* address = nullptr;
   void* arguments[] = {&address};
-  return cudaLaunchKernel(reinterpret_cast<const void*>(touch_illegal_address), dim3(1), dim3(1), arguments,
-                          0, stream);
+  return cudaLaunchKernel(reinterpret_cast<const void*>(touch_illegal_address), dim3(1), dim3(1), arguments, 0, stream);
 }
 
 Gate::Gate(cudaStream_t stream) {
@@ -151,8 +145,7 @@ Gate::Gate(cudaStream_t stream) {
   const volatile unsigned* flag = all.host + slot;
   unsigned number = turn.number;
   void* arguments[] = {&flag, &number};
-  must(cudaLaunchKernel(reinterpret_cast<const void*>(wait_for_flag), dim3(1), dim3(1), arguments, 0, stream),
-       "gate");
+  must(cudaLaunchKernel(reinterpret_cast<const void*>(wait_for_flag), dim3(1), dim3(1), arguments, 0, stream), "gate");
   state_ = new Turn(turn);
 }
 

@@ -42,7 +42,7 @@ class ScriptedBackend : public steptimer::BackendDefaults {
   ScriptedBackend& operator=(const ScriptedBackend&) noexcept = default;
 
   steptimer::HostTime host_now() const noexcept { return script->now; }
-  void host_wait(nanoseconds duration) noexcept { script->now += duration; }
+  void host_wait(nanoseconds most) noexcept { script->now += most < nanoseconds{50000} ? most : nanoseconds{50000}; }
 
   MarkStatus record(Mark& mark, steptimer::HostTime) noexcept {
     ++script->records;
@@ -52,7 +52,7 @@ class ScriptedBackend : public steptimer::BackendDefaults {
     script->out.insert(mark.id);
     return answer;
   }
-  MarkStatus begin_reading() noexcept {
+  MarkStatus begin_reading(steptimer::HostTime) noexcept {
     ++script->readings;
     const MarkStatus answer = next(script->begin_reading);
     script->reading = answer == MarkStatus::ok;

@@ -21,8 +21,7 @@ StepRecord record_of(std::chrono::nanoseconds batch, std::chrono::nanoseconds da
 }  // namespace
 
 TEST_CASE("a record reads as one line") {
-  CHECK(fmt::format("{}", record_of(90ms, 10ms)) ==
-        "step 41 | data_wait 10.0 % | data 10.0 ms | batch 90.0 ms");
+  CHECK(fmt::format("{}", record_of(90ms, 10ms)) == "step 41 | data_wait 10.0 % | data 10.0 ms | batch 90.0 ms");
 }
 
 TEST_CASE("what is absent is n/a, and nothing reads nan or inf") {
@@ -40,8 +39,7 @@ TEST_CASE("a warm-up step says so") {
 TEST_CASE("a summary reads as one line, with items where they were counted") {
   StepRecord record = record_of(90ms, 10ms);
   StepSummary summary = steptimer::summary_of(record);
-  CHECK(fmt::format("{}", summary) ==
-        "data_wait 10.0 % | data 10.0 ms | batch 90.0 ms | 10.0 steps/s | 1 steps");
+  CHECK(fmt::format("{}", summary) == "data_wait 10.0 % | data 10.0 ms | batch 90.0 ms | 10.0 steps/s | 1 steps");
   record.items = 32;
   summary = merge(summary, steptimer::summary_of(record));
   CHECK(fmt::format("{}", summary) ==

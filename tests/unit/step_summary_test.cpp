@@ -50,8 +50,8 @@ bool same(const StepSummary& a, const StepSummary& b) {
          a.data_total == b.data_total && a.wall_total == b.wall_total && a.batch_in_gaps == b.batch_in_gaps &&
          a.host_batch_in_gaps == b.host_batch_in_gaps && a.host_wall_total == b.host_wall_total &&
          a.batch_min == b.batch_min && a.batch_max == b.batch_max && a.data_min == b.data_min &&
-         a.data_max == b.data_max && a.slowest_step == b.slowest_step &&
-         a.longest_wait_step == b.longest_wait_step && a.items_in_gaps == b.items_in_gaps;
+         a.data_max == b.data_max && a.slowest_step == b.slowest_step && a.longest_wait_step == b.longest_wait_step &&
+         a.items_in_gaps == b.items_in_gaps;
 }
 
 }  // namespace
@@ -93,8 +93,7 @@ TEST_CASE("rates count the steps and items whose whole cycle is known") {
 }
 
 TEST_CASE("extremes carry the step they belong to, the earliest of equals") {
-  const StepSummary summary =
-      sum({with_gap(4, 20ms, 25ms), with_gap(5, 30ms, 35ms), with_gap(6, 30ms, 31ms)});
+  const StepSummary summary = sum({with_gap(4, 20ms, 25ms), with_gap(5, 30ms, 35ms), with_gap(6, 30ms, 31ms)});
   CHECK(summary.batch_min == nanoseconds(20ms));
   CHECK(summary.batch_max == nanoseconds(30ms));
   CHECK(summary.slowest_step == 5);
@@ -110,8 +109,7 @@ TEST_CASE("merge gives the same in any order and grouping") {
     for (std::uint64_t i = 0; i < 12; ++i) {
       const nanoseconds batch{static_cast<std::int64_t>(random() % 4)};
       const nanoseconds wall{static_cast<std::int64_t>(random() % 6)};
-      records.push_back(random() % 3 == 0 ? without_gap(random() % 20, batch)
-                                          : with_gap(random() % 20, batch, wall));
+      records.push_back(random() % 3 == 0 ? without_gap(random() % 20, batch) : with_gap(random() % 20, batch, wall));
     }
     const StepSummary expected = sum(records);
     std::shuffle(records.begin(), records.end(), random);
@@ -155,4 +153,20 @@ TEST_CASE("a summary survives being sent as bytes") {
   StepSummary received;
   std::memcpy(&received, bytes, sizeof received);
   CHECK(same(received, sent));
+}
+
+TEST_CASE("items per second of a summary made by hand, in which every step has a gap") {
+  StepSummary summary;
+  summary.steps = summary.gaps = 10;
+  summary.items = 320;
+  summary.wall_total = 1s;
+  CHECK(summary.items_per_second() == 320.0);
+}
+
+TEST_CASE("no share is above 100 percent, however long the run") {
+  StepRecord record;
+  record.wall_gap = record.data_time = nanoseconds{360292951651163};
+  CHECK(record.data_wait_percent() == 100.0);
+  record.batch_time = record.data_time.emplace((nanoseconds::max)());
+  CHECK(record.data_wait_percent() <= 100.0);
 }

@@ -245,6 +245,42 @@ TEST_CASE("after a lost timeline the timer is off, counts every step as failed, 
   CHECK(loop.timer.counts().measured == 1);
 }
 
+TEST_CASE("a release from on_record outlives the loss of what it gave back") {
+  ScriptedBackend backend;
+  StepTimer<ScriptedBackend>* self = nullptr;
+  StepTimerOptions options;
+  options.on_warning = [](std::string_view) {};
+  options.on_record = [&](const StepRecord&) { self->release(); };
+  StepTimer<ScriptedBackend> timer(backend, options);
+  self = &timer;
+  backend.script->device_runs = false;
+  for (int i = 0; i < 4; ++i) {
+    timer.on_batch_start();
+    timer.on_batch_end();
+  }
+  backend.script->device_runs = true;
+  backend.script->query = {MarkStatus::ok, MarkStatus::lost};
+  timer.poll();
+  CHECK(timer.status().state == TimerState::ok);
+  CHECK(adds_up(timer.counts()));
+  CHECK(backend.script->out.empty());
+}
+
+TEST_CASE("host_start begins again after a reset, also of a timer that was off meanwhile") {
+  Loop loop;
+  loop.step();
+  loop.script().record = {MarkStatus::lost};
+  loop.step();
+  loop.timer.reset();
+  loop.step();  // counted while off
+  loop.timer.release();
+  loop.step();
+  loop.timer.finish();
+  REQUIRE(loop.records.size() == 1);
+  CHECK(loop.records[0].host_start == 0ns);
+  CHECK(loop.records[0].step == 1);
+}
+
 TEST_CASE("readings that the backend puts off lose nothing, and finish does not wait for them") {
   Loop loop;
   loop.script().begin_reading = std::deque<MarkStatus>(6, MarkStatus::not_ready);

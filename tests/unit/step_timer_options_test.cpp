@@ -28,8 +28,7 @@ namespace {
 
 constexpr std::uint64_t most = (std::numeric_limits<std::uint64_t>::max)();
 
-void step(StepTimer<ManualBackend>& timer, ManualBackend& device, nanoseconds work = 10ms,
-          nanoseconds cycle = 20ms) {
+void step(StepTimer<ManualBackend>& timer, ManualBackend& device, nanoseconds work = 10ms, nanoseconds cycle = 20ms) {
   timer.on_batch_start();
   device.launch(work);
   timer.on_batch_end(1);
@@ -321,4 +320,68 @@ TEST_CASE("each kind of trouble is told once a timer") {
     timer.on_batch_end();
   }
   CHECK(warnings.size() == 2);
+}
+
+TEST_CASE("a step that on_record starts during release is dropped, and the timer goes on") {
+  ManualBackend device;
+  StepTimer<ManualBackend>* self = nullptr;
+  StepTimerOptions options;
+  options.on_record = [&](const StepRecord& record) {
+    if (record.step == 0) self->on_batch_start();
+  };
+  StepTimer<ManualBackend> timer(device, options);
+  self = &timer;
+  step(timer, device);
+  timer.release();
+  CHECK(timer.counts().dropped == 1);
+  CHECK(timer.counts().pending == 0);
+  step(timer, device);
+  CHECK(timer.finish());
+  CHECK(timer.counts().measured == 2);
+  CHECK(adds_up(timer.counts()));
+}
+
+TEST_CASE("finish does not wait for steps that on_record goes on making") {
+  ManualBackend device;
+  StepTimer<ManualBackend>* self = nullptr;
+  StepTimerOptions options;
+  options.on_record = [&](const StepRecord&) {
+    self->on_batch_start();
+    self->on_batch_end();
+    self->pause();
+  };
+  StepTimer<ManualBackend> timer(device, options);
+  self = &timer;
+  step(timer, device);
+  CHECK_FALSE(timer.finish());
+  CHECK(adds_up(timer.counts()));
+}
+
+TEST_CASE("an on_warning that calls back and throws in the nested call is left alone") {
+  ManualBackend device;
+  StepTimer<ManualBackend>* self = nullptr;
+  int depth = 0;
+  const std::vector<int> big(100, 7);  // so that the function lives on the heap
+  int sum = 0;
+  StepTimerOptions options;
+  options.on_warning = [&self, &depth, &sum, big](std::string_view) {
+    if (depth++ > 0) throw std::runtime_error("nested");
+    self->on_batch_end();
+    self->on_batch_end();
+    for (const int value : big) sum += value;
+  };
+  StepTimer<ManualBackend> timer(device, options);
+  self = &timer;
+  timer.on_batch_start();
+  timer.on_batch_start();
+  CHECK(sum == 700);
+  CHECK(depth == 2);
+}
+
+TEST_CASE("a very long wait in finish is one jump of a clock moved by hand") {
+  ManualBackend device;
+  StepTimer<ManualBackend> timer(device);
+  step(timer, device, 24h * 365, 0ns);
+  CHECK(timer.finish());
+  CHECK(timer.last()->batch_time == nanoseconds(24h * 365));
 }

@@ -17,7 +17,7 @@ TEST_CASE("a warning is one line that names the call, what it means, and the cod
                 BackendError{700, "cudaEventQuery", "an illegal memory access was encountered"});
   REQUIRE(lines.size() == 1);
   CHECK(lines[0] ==
-        "steptimer: the device can no longer be asked for times; the timer has turned itself off, your "
+        "steptimer: the device cannot be asked for times; the timer has turned itself off, your "
         "program goes on "
         "(cudaEventQuery: an illegal memory access was encountered, code 700)");
 }

@@ -46,8 +46,7 @@ void advance(nanoseconds by);    ///< runs the hooks of at() and when_done() tha
 void advance_to(nanoseconds t);  ///< does nothing if t has passed
 void finish_all();               ///< moves the clock to the end of everything that no closed gate holds back
 
-/// Calls `hook` when the clock reaches t. The hook may call any runtime function and anything here but
-/// reset().
+/// Calls `hook` when the clock reaches t. The hook may call any runtime function and anything here but reset().
 void at(nanoseconds t, std::function<void()> hook);
 /// Calls `hook` when all that is queued on `stream` now has run.
 void when_done(cudaStream_t stream, std::function<void()> hook);
@@ -90,8 +89,7 @@ void set_waits_advance(bool on);
 /// How long, in real time, a Synchronize call behind a closed gate waits for another thread to open it before
 /// it gives up with cudaErrorUnknown and a would_block violation. Default 2 s.
 void set_gate_patience(std::chrono::milliseconds limit);
-/// Virtual time that every runtime call takes on the host. Default 0. Use it where code polls until something
-/// is done.
+/// Virtual time that every runtime call takes on the host. Default 0. Use it where code polls until something is done.
 void set_call_cost(nanoseconds cost);
 /// From the host's record call to the mark on an idle stream. Default 0 (about 4 us on a real device).
 void set_event_latency(nanoseconds latency);

@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 
@@ -263,8 +264,7 @@ bool push(World& w, Stream& stream, const NodePtr& n) {
   if (stream.legacy) {
     for (auto& entry : w.streams) {
       Stream& other = *entry.second;
-      if (other.blocking && other.device == stream.device && other.incarnation == d.incarnation)
-        depend(*n, other.last);
+      if (other.blocking && other.device == stream.device && other.incarnation == d.incarnation) depend(*n, other.last);
     }
     for (auto& entry : d.per_thread) depend(*n, entry.second->last);
   } else if (stream.blocking && d.legacy) {
@@ -722,8 +722,7 @@ cudaError_t record_event(const char* function, cudaEvent_t event, cudaStream_t s
     }
     if (const cudaError_t refused = c.implicit(*on, true)) return refused;
     if (on->capture && on->capture->state.invalidated) return cudaErrorStreamCaptureInvalidated;
-    if (on->capture && (flags & cudaEventRecordExternal) != 0)
-      return c.launch(*on, new_node(c.w, nanoseconds{0}));
+    if (on->capture && (flags & cudaEventRecordExternal) != 0) return c.launch(*on, new_node(c.w, nanoseconds{0}));
 
     if (e->node && !finished(c.w, *e->node))
       c.violate(Violation::rerecord_in_flight, "the event's earlier mark has not been reached");
@@ -850,43 +849,40 @@ cudaError_t destroy_stream(cudaStream_t stream) {
 }
 
 cudaError_t query_stream(cudaStream_t stream, bool per_thread) {
-  return run(stream_call("cudaStreamQuery", stream, per_thread), Kind::ordinary,
-             [&](Context& c) -> cudaError_t {
-               Stream* on = nullptr;
-               if (const cudaError_t bad = c.find(stream, &on)) return bad;
-               c.call.device = on->device;
-               if (const cudaError_t refused = c.implicit(*on, true)) return refused;
-               if (on->capture) {
-                 c.invalidate(*on->capture);
-                 return cudaErrorStreamCaptureUnsupported;
-               }
-               if (const cudaError_t refused = c.unsafe_call()) return refused;
-               prune(c.w, *on);
-               return on->queue.empty() ? cudaSuccess : cudaErrorNotReady;
-             });
+  return run(stream_call("cudaStreamQuery", stream, per_thread), Kind::ordinary, [&](Context& c) -> cudaError_t {
+    Stream* on = nullptr;
+    if (const cudaError_t bad = c.find(stream, &on)) return bad;
+    c.call.device = on->device;
+    if (const cudaError_t refused = c.implicit(*on, true)) return refused;
+    if (on->capture) {
+      c.invalidate(*on->capture);
+      return cudaErrorStreamCaptureUnsupported;
+    }
+    if (const cudaError_t refused = c.unsafe_call()) return refused;
+    prune(c.w, *on);
+    return on->queue.empty() ? cudaSuccess : cudaErrorNotReady;
+  });
 }
 
 cudaError_t synchronize_stream(cudaStream_t stream, bool per_thread) {
-  return run(stream_call("cudaStreamSynchronize", stream, per_thread), Kind::ordinary,
-             [&](Context& c) -> cudaError_t {
-               Stream* on = nullptr;
-               if (const cudaError_t bad = c.find(stream, &on)) return bad;
-               c.call.device = on->device;
-               if (const cudaError_t refused = c.implicit(*on, true)) return refused;
-               if (on->capture) {
-                 c.invalidate(*on->capture);
-                 return cudaErrorStreamCaptureUnsupported;
-               }
-               if (const cudaError_t refused = c.unsafe_call()) return refused;
-               std::vector<NodePtr> nodes{on->last};
-               if (on->legacy)  // waits for the blocking streams too
-                 for (auto& entry : c.w.streams)
-                   if (entry.second->blocking && entry.second->device == on->device)
-                     nodes.push_back(entry.second->last);
-               const int device = on->device;
-               if (!c.wait(nodes)) return cudaErrorUnknown;
-               return fault_of(c.w, device);
-             });
+  return run(stream_call("cudaStreamSynchronize", stream, per_thread), Kind::ordinary, [&](Context& c) -> cudaError_t {
+    Stream* on = nullptr;
+    if (const cudaError_t bad = c.find(stream, &on)) return bad;
+    c.call.device = on->device;
+    if (const cudaError_t refused = c.implicit(*on, true)) return refused;
+    if (on->capture) {
+      c.invalidate(*on->capture);
+      return cudaErrorStreamCaptureUnsupported;
+    }
+    if (const cudaError_t refused = c.unsafe_call()) return refused;
+    std::vector<NodePtr> nodes{on->last};
+    if (on->legacy)  // waits for the blocking streams too
+      for (auto& entry : c.w.streams)
+        if (entry.second->blocking && entry.second->device == on->device) nodes.push_back(entry.second->last);
+    const int device = on->device;
+    if (!c.wait(nodes)) return cudaErrorUnknown;
+    return fault_of(c.w, device);
+  });
 }
 
 cudaError_t wait_event(cudaStream_t stream, cudaEvent_t event, unsigned flags, bool per_thread) {
@@ -935,65 +931,64 @@ cudaError_t wait_event(cudaStream_t stream, cudaEvent_t event, unsigned flags, b
 }
 
 cudaError_t stream_device(cudaStream_t stream, int* device, bool per_thread) {
-  return run(stream_call("cudaStreamGetDevice", stream, per_thread), Kind::ordinary,
-             [&](Context& c) -> cudaError_t {
-               if (device == nullptr) return cudaErrorInvalidValue;
-               Stream* on = nullptr;
-               if (const cudaError_t bad = c.find(stream, &on)) return bad;
-               if (const cudaError_t refused = c.implicit(*on, true)) return refused;
-               *device = c.call.device = on->device;
-               return cudaSuccess;
-             });
+  return run(stream_call("cudaStreamGetDevice", stream, per_thread), Kind::ordinary, [&](Context& c) -> cudaError_t {
+    if (device == nullptr) return cudaErrorInvalidValue;
+    Stream* on = nullptr;
+    if (const cudaError_t bad = c.find(stream, &on)) return bad;
+    if (const cudaError_t refused = c.implicit(*on, true)) return refused;
+    if (on->capture) {
+      c.invalidate(*on->capture);
+      return cudaErrorStreamCaptureUnsupported;
+    }
+    *device = c.call.device = on->device;
+    return cudaSuccess;
+  });
 }
 
 cudaError_t stream_flags(cudaStream_t stream, unsigned* flags, bool per_thread) {
-  return run(stream_call("cudaStreamGetFlags", stream, per_thread), Kind::ordinary,
-             [&](Context& c) -> cudaError_t {
-               if (flags == nullptr) return cudaErrorInvalidValue;
-               Stream* on = nullptr;
-               if (const cudaError_t bad = c.find(stream, &on)) return bad;
-               c.call.device = on->device;
-               *flags = on->flags;
-               return cudaSuccess;
-             });
+  return run(stream_call("cudaStreamGetFlags", stream, per_thread), Kind::ordinary, [&](Context& c) -> cudaError_t {
+    if (flags == nullptr) return cudaErrorInvalidValue;
+    Stream* on = nullptr;
+    if (const cudaError_t bad = c.find(stream, &on)) return bad;
+    c.call.device = on->device;
+    *flags = on->flags;
+    return cudaSuccess;
+  });
 }
 
 cudaError_t stream_id(cudaStream_t stream, unsigned long long* id, bool per_thread) {
-  return run(stream_call("cudaStreamGetId", stream, per_thread), Kind::ordinary,
-             [&](Context& c) -> cudaError_t {
-               if (id == nullptr) return cudaErrorInvalidValue;
-               Stream* on = nullptr;
-               if (const cudaError_t bad = c.find(stream, &on)) return bad;
-               c.call.device = on->device;
-               *id = on->id;
-               return cudaSuccess;
-             });
+  return run(stream_call("cudaStreamGetId", stream, per_thread), Kind::ordinary, [&](Context& c) -> cudaError_t {
+    if (id == nullptr) return cudaErrorInvalidValue;
+    Stream* on = nullptr;
+    if (const cudaError_t bad = c.find(stream, &on)) return bad;
+    c.call.device = on->device;
+    *id = on->id;
+    return cudaSuccess;
+  });
 }
 
 // --- capture
 
 cudaStreamCaptureStatus status_of(const Stream& stream) {
   if (!stream.capture) return cudaStreamCaptureStatusNone;
-  return stream.capture->state.invalidated ? cudaStreamCaptureStatusInvalidated
-                                           : cudaStreamCaptureStatusActive;
+  return stream.capture->state.invalidated ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
 }
 
 cudaError_t is_capturing(cudaStream_t stream, cudaStreamCaptureStatus* status, bool per_thread) {
-  return run(stream_call("cudaStreamIsCapturing", stream, per_thread), Kind::ordinary,
-             [&](Context& c) -> cudaError_t {
-               if (status == nullptr) return cudaErrorInvalidValue;
-               Stream* on = nullptr;
-               if (const cudaError_t bad = c.find(stream, &on)) return bad;
-               c.call.device = on->device;
-               if (const cudaError_t refused = c.implicit(*on, false)) return refused;
-               *status = status_of(*on);
-               return cudaSuccess;
-             });
+  return run(stream_call("cudaStreamIsCapturing", stream, per_thread), Kind::ordinary, [&](Context& c) -> cudaError_t {
+    if (status == nullptr) return cudaErrorInvalidValue;
+    Stream* on = nullptr;
+    if (const cudaError_t bad = c.find(stream, &on)) return bad;
+    c.call.device = on->device;
+    if (const cudaError_t refused = c.implicit(*on, false)) return refused;
+    *status = status_of(*on);
+    return cudaSuccess;
+  });
 }
 
 cudaError_t capture_info(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
-                         cudaGraph_t* graph, const cudaGraphNode_t** dependencies,
-                         const cudaGraphEdgeData** edges, std::size_t* count, bool per_thread) {
+                         cudaGraph_t* graph, const cudaGraphNode_t** dependencies, const cudaGraphEdgeData** edges,
+                         std::size_t* count, bool per_thread) {
   Call start = stream_call("cudaStreamGetCaptureInfo", stream, per_thread);
   return run(start, Kind::ordinary, [&](Context& c) -> cudaError_t {
     if (status == nullptr) return cudaErrorInvalidValue;
@@ -1017,8 +1012,7 @@ cudaError_t begin_capture(cudaStream_t stream, cudaStreamCaptureMode mode, bool 
   Call start = stream_call("cudaStreamBeginCapture", stream, per_thread);
   start.value = mode;
   return run(start, Kind::ordinary, [&](Context& c) -> cudaError_t {
-    if (mode < cudaStreamCaptureModeGlobal || mode > cudaStreamCaptureModeRelaxed)
-      return cudaErrorInvalidValue;
+    if (mode < cudaStreamCaptureModeGlobal || mode > cudaStreamCaptureModeRelaxed) return cudaErrorInvalidValue;
     Stream* on = nullptr;
     if (const cudaError_t bad = c.find(stream, &on)) return bad;
     c.call.device = on->device;
@@ -1040,35 +1034,33 @@ cudaError_t begin_capture(cudaStream_t stream, cudaStreamCaptureMode mode, bool 
 }
 
 cudaError_t end_capture(cudaStream_t stream, cudaGraph_t* graph, bool per_thread) {
-  return run(stream_call("cudaStreamEndCapture", stream, per_thread), Kind::ordinary,
-             [&](Context& c) -> cudaError_t {
-               Stream* on = nullptr;
-               if (const cudaError_t bad = c.find(stream, &on)) return bad;
-               c.call.device = on->device;
-               if (graph != nullptr) *graph = nullptr;
-               const CapturePtr capture = on->capture;
-               if (!capture) return cudaErrorIllegalState;
-               if (capture->state.mode != cudaStreamCaptureModeRelaxed && capture->thread != c.me.ordinal)
-                 return cudaErrorStreamCaptureWrongThread;
-               if (capture->origin != on) {
-                 c.invalidate(*capture);
-                 return cudaErrorStreamCaptureUnmatched;
-               }
-               bool unjoined = false;
-               for (Stream* member : capture->streams) {
-                 unjoined = unjoined || member->unjoined;
-                 member->capture.reset();
-               }
-               capture->state.ended = true;
-               if (capture->state.invalidated)
-                 capture->state.end_result = cudaErrorStreamCaptureInvalidated;
-               else if (unjoined)
-                 capture->state.end_result = cudaErrorStreamCaptureUnjoined;
-               else if (graph != nullptr)
-                 c.w.graphs.emplace(*graph = new_handle<cudaGraph_t>(c.s),
-                                    Graph{capture->state.nodes, on->capture_offset});
-               return capture->state.end_result;
-             });
+  return run(stream_call("cudaStreamEndCapture", stream, per_thread), Kind::ordinary, [&](Context& c) -> cudaError_t {
+    Stream* on = nullptr;
+    if (const cudaError_t bad = c.find(stream, &on)) return bad;
+    c.call.device = on->device;
+    if (graph != nullptr) *graph = nullptr;
+    const CapturePtr capture = on->capture;
+    if (!capture) return cudaErrorIllegalState;
+    if (capture->state.mode != cudaStreamCaptureModeRelaxed && capture->thread != c.me.ordinal)
+      return cudaErrorStreamCaptureWrongThread;
+    if (capture->origin != on) {
+      c.invalidate(*capture);
+      return cudaErrorStreamCaptureUnmatched;
+    }
+    bool unjoined = false;
+    for (Stream* member : capture->streams) {
+      unjoined = unjoined || member->unjoined;
+      member->capture.reset();
+    }
+    capture->state.ended = true;
+    if (capture->state.invalidated)
+      capture->state.end_result = cudaErrorStreamCaptureInvalidated;
+    else if (unjoined)
+      capture->state.end_result = cudaErrorStreamCaptureUnjoined;
+    else if (graph != nullptr)
+      c.w.graphs.emplace(*graph = new_handle<cudaGraph_t>(c.s), Graph{capture->state.nodes, on->capture_offset});
+    return capture->state.end_result;
+  });
 }
 
 cudaError_t exchange_mode(cudaStreamCaptureMode* mode) {
@@ -1119,27 +1111,24 @@ cudaError_t instantiate_graph(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned
 }
 
 cudaError_t launch_graph(cudaGraphExec_t exec, cudaStream_t stream, bool per_thread) {
-  return run(stream_call("cudaGraphLaunch", stream, per_thread), Kind::ordinary,
-             [&](Context& c) -> cudaError_t {
-               const auto known = c.w.execs.find(exec);
-               if (known == c.w.execs.end()) return unknown_graph(c);
-               Stream* on = nullptr;
-               if (const cudaError_t bad = c.find(stream, &on)) return bad;
-               c.call.device = on->device;
-               return c.launch(*on, new_node(c.w, known->second.duration));
-             });
+  return run(stream_call("cudaGraphLaunch", stream, per_thread), Kind::ordinary, [&](Context& c) -> cudaError_t {
+    const auto known = c.w.execs.find(exec);
+    if (known == c.w.execs.end()) return unknown_graph(c);
+    Stream* on = nullptr;
+    if (const cudaError_t bad = c.find(stream, &on)) return bad;
+    c.call.device = on->device;
+    return c.launch(*on, new_node(c.w, known->second.duration));
+  });
 }
 
 cudaError_t destroy_exec(cudaGraphExec_t exec) {
-  return run(make_call("cudaGraphExecDestroy"), Kind::destroy, [&](Context& c) -> cudaError_t {
-    return c.w.execs.erase(exec) == 1 ? cudaSuccess : unknown_graph(c);
-  });
+  return run(make_call("cudaGraphExecDestroy"), Kind::destroy,
+             [&](Context& c) -> cudaError_t { return c.w.execs.erase(exec) == 1 ? cudaSuccess : unknown_graph(c); });
 }
 
 cudaError_t destroy_graph(cudaGraph_t graph) {
-  return run(make_call("cudaGraphDestroy"), Kind::destroy, [&](Context& c) -> cudaError_t {
-    return c.w.graphs.erase(graph) == 1 ? cudaSuccess : unknown_graph(c);
-  });
+  return run(make_call("cudaGraphDestroy"), Kind::destroy,
+             [&](Context& c) -> cudaError_t { return c.w.graphs.erase(graph) == 1 ? cudaSuccess : unknown_graph(c); });
 }
 
 // --- devices and errors
@@ -1181,11 +1170,12 @@ cudaError_t synchronize_device() {
 }
 
 cudaError_t reset_device() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));  // a real one takes longer; code may rely on that much
   return run(make_call("cudaDeviceReset"), Kind::ordinary, [&](Context& c) {
     Device& d = c.w.devices[static_cast<std::size_t>(c.me.device)];
     for (auto& entry : c.w.events)
-      if (entry.second.device == c.me.device && entry.second.incarnation == d.incarnation &&
-          !entry.second.destroyed && !entry.second.user)
+      if (entry.second.device == c.me.device && entry.second.incarnation == d.incarnation && !entry.second.destroyed &&
+          !entry.second.user)
         --c.w.live;
     for (auto& capture : c.w.captures) {
       if (capture->state.ended || capture->origin->device != c.me.device) continue;
@@ -1227,8 +1217,7 @@ constexpr ErrorText error_texts[] = {
     {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
     {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
     {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
-    {cudaErrorIllegalState, "cudaErrorIllegalState",
-     "the operation cannot be performed in the present state"},
+    {cudaErrorIllegalState, "cudaErrorIllegalState", "the operation cannot be performed in the present state"},
     {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
     {cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered"},
     {cudaErrorContextIsDestroyed, "cudaErrorContextIsDestroyed", "context is destroyed"},
@@ -1487,8 +1476,8 @@ std::string violation_text() {
   const Lock lock(store().mutex);
   std::string text;
   for (const auto& entry : store().world->violations)
-    text += std::string(name(entry.kind)) + " at " + std::to_string(entry.call.time.count()) +
-            " ns: " + entry.text + '\n';
+    text +=
+        std::string(name(entry.kind)) + " at " + std::to_string(entry.call.time.count()) + " ns: " + entry.text + '\n';
   return text;
 }
 
@@ -1635,8 +1624,7 @@ cudaStreamCaptureMode capture_mode() {
 
 // --- the runtime's functions
 
-// The header declares the plain names, so the compiler checks them; the _ptsz names take their types from
-// those.
+// The header declares the plain names, so the compiler checks them; the _ptsz names take their types from those.
 
 extern "C" {
 
@@ -1669,8 +1657,7 @@ cudaError_t CUDARTAPI cudaEventRecord_ptsz(cudaEvent_t event, cudaStream_t strea
 cudaError_t CUDARTAPI cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags) {
   return fake_cuda::record_event("cudaEventRecordWithFlags", event, stream, flags, false);
 }
-cudaError_t CUDARTAPI cudaEventRecordWithFlags_ptsz(cudaEvent_t event, cudaStream_t stream,
-                                                    unsigned int flags) {
+cudaError_t CUDARTAPI cudaEventRecordWithFlags_ptsz(cudaEvent_t event, cudaStream_t stream, unsigned int flags) {
   return fake_cuda::record_event("cudaEventRecordWithFlags", event, stream, flags, true);
 }
 cudaError_t CUDARTAPI cudaEventQuery(cudaEvent_t event) { return fake_cuda::query_event(event); }
@@ -1690,9 +1677,7 @@ cudaError_t CUDARTAPI cudaStreamCreateWithPriority(cudaStream_t* stream, unsigne
 }
 cudaError_t CUDARTAPI cudaStreamDestroy(cudaStream_t stream) { return fake_cuda::destroy_stream(stream); }
 cudaError_t CUDARTAPI cudaStreamQuery(cudaStream_t stream) { return fake_cuda::query_stream(stream, false); }
-cudaError_t CUDARTAPI cudaStreamQuery_ptsz(cudaStream_t stream) {
-  return fake_cuda::query_stream(stream, true);
-}
+cudaError_t CUDARTAPI cudaStreamQuery_ptsz(cudaStream_t stream) { return fake_cuda::query_stream(stream, true); }
 cudaError_t CUDARTAPI cudaStreamSynchronize(cudaStream_t stream) {
   return fake_cuda::synchronize_stream(stream, false);
 }
@@ -1752,8 +1737,8 @@ decltype(cudaStreamGetCaptureInfo) cudaStreamGetCaptureInfo_ptsz;
 
 cudaError_t CUDARTAPI cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus* status,
                                                unsigned long long* id, cudaGraph_t* graph,
-                                               const cudaGraphNode_t** dependencies,
-                                               const cudaGraphEdgeData** edges, size_t* count) {
+                                               const cudaGraphNode_t** dependencies, const cudaGraphEdgeData** edges,
+                                               size_t* count) {
   return fake_cuda::capture_info(stream, status, id, graph, dependencies, edges, count, false);
 }
 cudaError_t CUDARTAPI cudaStreamGetCaptureInfo_ptsz(cudaStream_t stream, enum cudaStreamCaptureStatus* status,
@@ -1767,8 +1752,7 @@ cudaError_t CUDARTAPI cudaStreamGetCaptureInfo_ptsz(cudaStream_t stream, enum cu
 cudaError_t CUDARTAPI cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
   return fake_cuda::graph_nodes(graph, nodes, count);
 }
-cudaError_t CUDARTAPI cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
-                                           unsigned long long flags) {
+cudaError_t CUDARTAPI cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
   return fake_cuda::instantiate_graph(exec, graph, flags);
 }
 cudaError_t CUDARTAPI cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
@@ -1786,9 +1770,8 @@ cudaError_t CUDARTAPI cudaGetDevice(int* device) {
 }
 cudaError_t CUDARTAPI cudaSetDevice(int device) { return fake_cuda::set_device(device); }
 cudaError_t CUDARTAPI cudaGetDeviceCount(int* count) {
-  return fake_cuda::answer_int(
-      "cudaGetDeviceCount", fake_cuda::Kind::ordinary, count,
-      [](const fake_cuda::Context& c) { return static_cast<int>(c.w.devices.size()); });
+  return fake_cuda::answer_int("cudaGetDeviceCount", fake_cuda::Kind::ordinary, count,
+                               [](const fake_cuda::Context& c) { return static_cast<int>(c.w.devices.size()); });
 }
 cudaError_t CUDARTAPI cudaDeviceSynchronize(void) { return fake_cuda::synchronize_device(); }
 cudaError_t CUDARTAPI cudaDeviceReset(void) { return fake_cuda::reset_device(); }

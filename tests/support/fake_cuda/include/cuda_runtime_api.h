@@ -63,6 +63,7 @@ enum cudaError {
   cudaErrorMemoryAllocation = 2,
   cudaErrorInitializationError = 3,
   cudaErrorCudartUnloading = 4,
+  cudaErrorInvalidConfiguration = 9,
   cudaErrorInsufficientDriver = 35,
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
@@ -119,8 +120,7 @@ cudaError_t CUDARTAPI cudaEventCreate(cudaEvent_t* event);
 cudaError_t CUDARTAPI cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags);
 cudaError_t CUDARTAPI cudaEventDestroy(cudaEvent_t event);
 cudaError_t CUDARTAPI cudaEventRecord(cudaEvent_t event, cudaStream_t stream STEPTIMER_FAKE_DEFAULT(0));
-cudaError_t CUDARTAPI cudaEventRecordWithFlags(cudaEvent_t event,
-                                               cudaStream_t stream STEPTIMER_FAKE_DEFAULT(0),
+cudaError_t CUDARTAPI cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream STEPTIMER_FAKE_DEFAULT(0),
                                                unsigned int flags STEPTIMER_FAKE_DEFAULT(0));
 cudaError_t CUDARTAPI cudaEventQuery(cudaEvent_t event);
 cudaError_t CUDARTAPI cudaEventSynchronize(cudaEvent_t event);

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Everything that needs a GPU: the gpu tests, the examples that train on one, and what a hook costs. For a machine with
+# a GPU, nvcc, CMake and Catch2; it installs nothing and needs no network. Ends with a table.
+#
+#   tests/gpu/run.sh             all of it; the exit code says whether all went well
+#   tests/gpu/run.sh -R fault    arguments go to ctest
+script_name=tests/gpu/run.sh
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+# shellcheck source=tests/support/install_packages.sh
+. "$root/tests/support/install_packages.sh"
+
+missing=()
+find_missing compiler cmake catch2
+[ "${#missing[@]}" = 0 ] || stop "needs $(packages_of "${missing[@]}")"
+check_cmake
+
+build=$root/build/gpu
+say "building in $build"
+mkdir -p "$build"
+configure "$build" -DSTEPTIMER_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=native
+grep -q '^CMAKE_CUDA_COMPILER:.*=/' "$build/CMakeCache.txt" || stop "needs nvcc, and CMake found none (CUDACXX names one)"
+cmake --build "$build" --parallel "$(cores)" \
+  --target steptimer_gpu_programs hook_cost steptimer_example_cuda_training steptimer_example_bleed_through
+
+result=0
+table=$build/table.txt
+: > "$table"
+row() { printf '%-68s %-8s %s\n' "$1" "$2" "$3" >> "$table"; }
+
+say "running the tests"
+log=$build/ctest.log
+run_ctest() {
+  ctest --test-dir "$build" --output-on-failure --no-tests=error "$@" 2>&1 < /dev/null | tee -a "$log" || result=1
+}
+: > "$log"
+run_ctest -L gpu "$@"
+[ $# != 0 ] || run_ctest -R '^examples[.](cuda_training|bleed_through)' -E refuses
+sed -n 's/^ *[0-9]*\/[0-9]* Test *#[0-9]*: \(.*[^ .]\) \.\.*[ *]*\([A-Z][A-Za-z]*\).* \([0-9.]* sec\)$/\1|\2|\3/p' "$log" |
+  while IFS='|' read -r name outcome seconds; do row "$name" "$outcome" "$seconds"; done
+
+# program NAME PATTERN ARGUMENTS...: runs it; the last line that matches is its key figure.
+program() {
+  local name=$1 pattern=$2 outcome=Passed status=0 output=$build/$1.log
+  shift 2
+  printf '\n$ %s\n' "$name${*:+ $*}"
+  "$(find "$build" -type f -name "$name" -perm -u+x | head -n 1)" "$@" 2>&1 < /dev/null | tee "$output" || status=$?
+  if [ "$status" != 0 ]; then
+    outcome="Failed"
+    result=1
+  fi
+  row "$name${*:+ $*}" "$outcome" "$(grep -E "$pattern" "$output" | tail -n 1 | tr -s ' ')"
+}
+
+program cuda_training '^data_wait' --epochs 5
+program cuda_training '^data_wait' --epochs 5 --loader-delay-ms 4
+program cuda_training '^data_wait' --epochs 5 --loader-delay-ms 4 --prefetch 8
+program bleed_through '%$'
+program hook_cost 'ratio'
+
+printf '\n%-68s %-8s %s\n' name result "key figure"
+cat "$table"
+exit "$result"

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <steptimer/steptimer.hpp>
+#include <string_view>
+#include <utility>
+
+#ifdef STEPTIMER_TEST_CUDA
+#include <steptimer/cuda_backend.hpp>
+#endif
+#ifdef STEPTIMER_TEST_FORMAT
+#include <steptimer/format.hpp>
+#endif
+
+/// Every public call once, so that a compiler that only looks at what is used looks at all of it. Returns a
+/// number that depends on all results.
+template <class Backend>
+double every_call_of_timer(Backend backend) {
+  using namespace std::chrono_literals;
+  steptimer::StepTimerOptions options;
+  options.warmup_steps = 1;
+  options.window = 3;
+  double sum = 0;
+  options.on_record = [&sum](const steptimer::StepRecord& record) { sum += static_cast<double>(record.step); };
+  options.on_warning = [&sum](std::string_view line) { sum += static_cast<double>(line.size()); };
+
+  steptimer::StepTimer<Backend> first(std::move(backend), options);
+  steptimer::StepTimer<Backend> timer(std::move(first));
+  for (int step = 0; step < 4; ++step) {
+    timer.on_batch_start();
+    timer.on_batch_end(64);
+    const auto scope = timer.step(64);
+    static_cast<void>(scope);
+  }
+  timer.on_batch_end();
+  timer.pause();
+  sum += static_cast<double>(timer.poll());
+  sum += timer.finish(1ms) ? 1 : 0;
+
+  if (const auto record = timer.last()) {
+    sum += record->data_wait_percent().value_or(0) + record->host_data_wait_percent().value_or(0);
+  }
+  sum += timer.data_wait_percent().value_or(0);
+  const steptimer::StepSummary both = merge(timer.window(), timer.total());
+  sum += both.data_wait_percent().value_or(0) + both.host_data_wait_percent().value_or(0);
+  sum += both.steps_per_second().value_or(0) + both.items_per_second().value_or(0);
+  sum += static_cast<double>(both.batch_mean().value_or(0ns).count() + both.data_mean().value_or(0ns).count());
+  sum += static_cast<double>(timer.counts().started);
+  sum += timer.status().state == steptimer::TimerState::ok ? 1 : 0;
+#ifdef STEPTIMER_TEST_FORMAT
+  sum += static_cast<double>(fmt::format("{} {}", both, timer.last().value_or(steptimer::StepRecord{})).size());
+#endif
+  timer.release();
+  timer.reset();
+  first = std::move(timer);
+  return sum;
+}
+
+/// Over every backend that is here.
+inline double every_call() {
+  double sum = every_call_of_timer(steptimer::CpuBackend{});
+  sum += every_call_of_timer(steptimer::ManualBackend{});
+  sum += every_call_of_timer(steptimer::NullBackend{});
+#ifdef STEPTIMER_TEST_CUDA
+  sum += every_call_of_timer(steptimer::CudaBackend{});
+#endif
+  return sum;
+}
