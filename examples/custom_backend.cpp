@@ -54,6 +54,6 @@ int main() {
   }
   timer.finish();
   const steptimer::StepSummary total = timer.total();
-  std::printf("data_wait %.1f %%, a host clock would have claimed %.1f %%\n",
-              total.data_wait_percent().value_or(0), total.host_data_wait_percent().value_or(0));
+  std::printf("data_wait %.1f %%, a host clock would have claimed %.1f %%\n", total.data_wait_percent().value_or(0),
+              total.host_data_wait_percent().value_or(0));
 }

@@ -1,0 +1,16 @@
+# Runs PROGRAM with ARGUMENTS and requires what a user's mistake must lead to: exit code 2, nothing on stdout, and
+# exactly one line on stderr, which matches SENTENCE.
+cmake_minimum_required(VERSION 3.24)
+execute_process(COMMAND ${PROGRAM} ${ARGUMENTS} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE err)
+if(NOT code EQUAL 2)
+  message(FATAL_ERROR "exit code ${code} instead of 2; stderr: ${err}")
+endif()
+if(NOT out STREQUAL "")
+  message(FATAL_ERROR "stdout should be empty, but holds: ${out}")
+endif()
+if(NOT err MATCHES "^[^\n]+\n$")
+  message(FATAL_ERROR "stderr should be one line, but is: ${err}")
+endif()
+if(NOT err MATCHES "${SENTENCE}")
+  message(FATAL_ERROR "stderr does not match '${SENTENCE}': ${err}")
+endif()

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <steptimer/steptimer.hpp>
+#include <string>
+#include <string_view>
+
+#include "json_object.hpp"
+#include "score.hpp"
+
+namespace example {
+
+/// Printf, into a string.
+template <class... Values>
+std::string format_text(const char* format, Values... values) {
+  char text[256];
+  std::snprintf(text, sizeof text, format, values...);
+  return text;
+}
+
+/// A number and its unit, or "n/a" for one that is not known.
+inline std::string known_or_na(const char* format, std::optional<double> number) {
+  return number ? format_text(format, *number) : "n/a";
+}
+
+/// Whether the device runs behind the host, so that a host clock would claim something else than the timer.
+enum class Device { host, behind_host };
+
+/// The line that updates as a program trains.
+inline std::string progress_text(std::uint64_t epoch, std::uint64_t epochs, const Score& score,
+                                 const steptimer::StepSummary& window, Device device) {
+  std::string text = format_text("epoch %llu/%llu  loss %.3f  acc %.1f %%", static_cast<unsigned long long>(epoch),
+                                 static_cast<unsigned long long>(epochs), score.loss(), 100 * score.accuracy());
+  text += "  " + known_or_na("%.0f", window.steps_per_second()) + " steps/s";
+  text += "  data_wait " + known_or_na("%.1f %%", window.data_wait_percent());
+  if (device == Device::behind_host) {
+    text += " (host clock " + known_or_na("%.1f %%", window.host_data_wait_percent()) + ")";
+  }
+  return text;
+}
+
+/// What a training program has to say at its end.
+struct TrainingReport {
+  Score held_out;
+  std::uint64_t steps = 0;  // all that were trained, whether measured or not
+  steptimer::StepSummary timing;
+  steptimer::TimerStatus timer_status;
+};
+
+inline std::optional<double> in_seconds(std::optional<std::chrono::nanoseconds> time) {
+  if (!time) return std::nullopt;
+  return std::chrono::duration<double>(*time).count();
+}
+
+inline std::optional<double> in_milliseconds(std::optional<std::chrono::nanoseconds> time) {
+  if (!time) return std::nullopt;
+  return std::chrono::duration<double, std::milli>(*time).count();
+}
+
+inline void print_summary(const TrainingReport& report, Device device) {
+  const steptimer::StepSummary& timing = report.timing;
+  std::printf("accuracy   %.2f %% of %u held-out digits after %llu steps\n", 100 * report.held_out.accuracy(),
+              report.held_out.digits, static_cast<unsigned long long>(report.steps));
+  std::printf("batch      %s ms a step on average, %s steps/s, %s digits/s\n",
+              known_or_na("%.3f", in_milliseconds(timing.batch_mean())).c_str(),
+              known_or_na("%.0f", timing.steps_per_second()).c_str(),
+              known_or_na("%.0f", timing.items_per_second()).c_str());
+  std::printf("data       %s ms between two steps on average\n",
+              known_or_na("%.3f", in_milliseconds(timing.data_mean())).c_str());
+  std::printf("data_wait  %s", known_or_na("%.1f %%", timing.data_wait_percent()).c_str());
+  if (device == Device::behind_host) {
+    std::printf(" (a host clock alone would have claimed %s)",
+                known_or_na("%.1f %%", timing.host_data_wait_percent()).c_str());
+  }
+  std::printf("\n");
+  if (report.timer_status.state == steptimer::TimerState::failed) {
+    std::printf("timer      turned itself off: %s: %s\n", report.timer_status.call, report.timer_status.message);
+  }
+}
+
+/// One line for programs to read; null for what is not known.
+inline void print_json(const char* program, const TrainingReport& report) {
+  const steptimer::StepSummary& timing = report.timing;
+  const std::string line = JsonObject()
+                               .add("program", std::string_view(program))
+                               .add("accuracy", report.held_out.accuracy())
+                               .add("loss", report.held_out.loss())
+                               .add("data_wait_percent", timing.data_wait_percent())
+                               .add("host_data_wait_percent", timing.host_data_wait_percent())
+                               .add("steps", report.steps)
+                               .add("measured_steps", timing.steps)
+                               .add("batch_mean_s", in_seconds(timing.batch_mean()))
+                               .add("data_mean_s", in_seconds(timing.data_mean()))
+                               .add("steps_per_second", timing.steps_per_second())
+                               .str();
+  std::printf("%s\n", line.c_str());
+}
+
+}  // namespace example

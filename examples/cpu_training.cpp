@@ -1,0 +1,71 @@
+// Learns handwritten digits on the CPU and says where a step's time goes: computing, or waiting for the next batch.
+//
+// Try:  cpu_training --loader-delay-ms 4                  the data wait is most of the time
+//       cpu_training --loader-delay-ms 4 --prefetch 8     loader threads hide it
+
+#include <cstdint>
+#include <cstdio>
+#include <steptimer/steptimer.hpp>
+
+#include "common/batch_loader.hpp"
+#include "common/data_file.hpp"
+#include "common/digits.hpp"
+#include "common/network.hpp"
+#include "common/option_table.hpp"
+#include "common/run_program.hpp"
+#include "common/status_line.hpp"
+#include "common/training_options.hpp"
+#include "common/training_report.hpp"
+
+namespace {
+
+using namespace example;
+
+TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits) {
+  const NetworkShape shape(options.hidden);
+  Network network(shape, options.seed);
+  BatchLoader loader(digits.training,
+                     {options.batch, options.epochs, options.prefetch, options.loader_delay(), options.seed});
+  StatusLine status(!options.quiet);
+  steptimer::CpuTimer timer;
+  Score held_out;
+  Batch batch;
+  std::uint64_t step = 0;
+
+  for (std::uint64_t epoch = 1; epoch <= options.epochs; ++epoch) {
+    Score learned;
+    for (std::uint64_t i = 0; i < loader.steps_per_epoch(); ++i, ++step) {
+      loader.next(batch);
+      timer.on_batch_start();  // the batch is in hand: from here on it is not data wait
+      learned += network.train(batch, shape.learning_rate(step, loader.steps()));
+      timer.on_batch_end(batch.size());
+      if (status.due()) {
+        status.show(progress_text(epoch, options.epochs, learned, timer.window(), Device::host));
+      }
+    }
+    timer.pause();  // the evaluation is no wait for data
+    held_out = network.evaluate(digits.held_out);
+  }
+  timer.finish();
+  return {held_out, loader.steps(), timer.total(), timer.status()};
+}
+
+void run(int argc, char** argv) {
+  TrainingOptions options;
+  OptionTable table("cpu_training", "learns handwritten digits on the CPU and says where a step's time goes");
+  options.add_to(table, 4096);
+  if (!table.parse(argc, argv)) return;
+
+  const DigitsSplit digits = split_digits(read_digits(options.data.empty() ? find_digits_file(argv[0]) : options.data));
+  check_batch_fits(options.batch, digits.training);
+
+  const TrainingReport report = train(options, digits);
+  print_summary(report, Device::host);
+  if (options.json) print_json("cpu_training", report);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return example::run_program("cpu_training", [&] { run(argc, argv); });
+}

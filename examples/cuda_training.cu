@@ -1,0 +1,128 @@
+// Learns handwritten digits on a GPU that runs behind the host, and says where a step's time goes: computing, or waiting
+// for the next batch. Beside it stands what a host clock alone would have claimed.
+//
+// Try:  cuda_training                                     host and device asynchronous, loss read every 10th step
+//       cuda_training --loader-delay-ms 4                 the data wait is real
+//       cuda_training --loader-delay-ms 4 --prefetch 32   loader threads hide it
+//       cuda_training --hidden 8192                       the device is busy; the host clock claims a data wait
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <steptimer/cuda_backend.hpp>
+#include <steptimer/steptimer.hpp>
+
+#include "common/batch_feeder.hpp"
+#include "common/batch_loader.hpp"
+#include "common/cuda_check.hpp"
+#include "common/cuda_resources.hpp"
+#include "common/data_file.hpp"
+#include "common/digits.hpp"
+#include "common/gpu_network.cuh"
+#include "common/option_table.hpp"
+#include "common/run_program.hpp"
+#include "common/status_line.hpp"
+#include "common/training_options.hpp"
+#include "common/training_report.hpp"
+
+namespace {
+
+using namespace example;
+
+/// Digits that stay on the device to see what was learned.
+class HeldOutDigits {
+ public:
+  explicit HeldOutDigits(const Digits& digits)
+      : size_(digits.size()), pixels_(to_device(digits.pixels)), labels_(to_device(digits.labels)) {}
+
+  Score evaluate(GpuNetwork& network, std::size_t batch, const Stream& stream) const {
+    for (std::size_t first = 0; first < size_; first += batch) {
+      network.evaluate(pixels_.data() + first * digit_pixels, labels_.data() + first, std::min(batch, size_ - first),
+                       stream);
+    }
+    network.queue_score_read(stream);
+    stream.wait();
+    return network.score();
+  }
+
+ private:
+  std::size_t size_;
+  DeviceArray<float> pixels_;
+  DeviceArray<std::uint8_t> labels_;
+};
+
+TrainingReport train(const TrainingOptions& options, std::uint64_t sync_every, const DigitsSplit& digits) {
+  const Stream stream;
+  const HeldOutDigits held_out_digits(digits.held_out);
+  const NetworkShape shape(options.hidden);
+  GpuNetwork network(shape, options.batch, options.seed);
+  BatchLoader loader(digits.training,
+                     {options.batch, options.epochs, options.prefetch, options.loader_delay(), options.seed});
+  BatchFeeder feeder(loader, options.batch);
+  StatusLine status(!options.quiet);
+  steptimer::StepTimerOptions timer_options;
+  timer_options.warmup_steps = 5;                     // CUDA loads a kernel at its first launch
+  steptimer::CudaTimer timer(stream, timer_options);  // after the stream, so that it goes first
+  const WaitForDevice wait_at_the_end;
+  Score held_out;
+  Score learned;
+
+  const std::uint64_t steps = loader.steps();
+  std::uint64_t step = 0;
+  BatchFeeder::Place* batch = &feeder.fetch();
+  for (std::uint64_t epoch = 1; epoch <= options.epochs; ++epoch) {
+    for (std::uint64_t i = 1; i <= loader.steps_per_epoch(); ++i) {
+      const bool last_of_epoch = i == loader.steps_per_epoch();
+      const bool reads_loss = last_of_epoch || (sync_every != 0 && i % sync_every == 0);
+
+      feeder.hand_over(*batch, stream);  // before the start: a copy not done yet is data wait
+      timer.on_batch_start();
+      network.train(batch->pixels(), batch->labels(), batch->size(), shape.learning_rate(step, steps), stream);
+      if (reads_loss) network.queue_score_read(stream);
+      feeder.give_back(*batch, stream);
+      timer.on_batch_end(batch->size());
+
+      if (++step < steps) batch = &feeder.fetch();  // while the device works on the step
+      if (reads_loss) {
+        stream.wait();
+        learned = network.score();
+      }
+      if (status.due()) {
+        status.show(progress_text(epoch, options.epochs, learned, timer.window(), Device::behind_host));
+      }
+    }
+    timer.pause();  // the evaluation is no wait for data
+    held_out = held_out_digits.evaluate(network, options.batch, stream);
+  }
+
+  timer.finish();  // the last steps are measured when the device is done with them
+  const TrainingReport report{held_out, steps, timer.total(), timer.status()};
+  timer.release();  // its events go before the stream does
+  return report;
+}
+
+void run(int argc, char** argv) {
+  TrainingOptions options;
+  options.hidden = 1024;
+  std::uint64_t sync_every = 10;
+  OptionTable table("cuda_training", "learns handwritten digits on a GPU and says where a step's time goes");
+  options.add_to(table, 16384);
+  table.add_count("--sync-every", sync_every, std::uint64_t{0}, std::uint64_t{1000000},
+                  "read the loss every N steps, 0 for epoch ends only");
+  if (!table.parse(argc, argv)) return;
+
+  const DigitsSplit digits = split_digits(read_digits(options.data.empty() ? find_digits_file(argv[0]) : options.data));
+  check_batch_fits(options.batch, digits.training);
+  use_first_gpu();
+
+  const TrainingReport report = train(options, sync_every, digits);
+  print_summary(report, Device::behind_host);
+  if (options.json) print_json("cuda_training", report);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return example::run_program("cuda_training", [&] { run(argc, argv); });
+}

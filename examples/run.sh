@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Builds the examples and trains with them, and says what the numbers show. On a fresh Debian 12 or Ubuntu 24.04 it
+# first installs what is missing, which takes root or sudo. A GPU is used where there is one.
+#
+#   examples/run.sh            about a minute of training
+#   examples/run.sh --short    about ten seconds of it
+script_name=examples/run.sh
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+# shellcheck source=tests/support/install_packages.sh
+. "$root/tests/support/install_packages.sh"
+
+epochs=(--epochs 80)
+case ${1-} in
+  '') ;;
+  --short) epochs=(--epochs 20) ;;
+  *) stop "unknown option '$1'; there is --short" ;;
+esac
+
+build=$root/build/examples
+install_missing compiler cmake fmt
+check_cmake
+
+say "building in $build"
+mkdir -p "$build"
+configure "$build" -DSTEPTIMER_TESTS=OFF
+cmake --build "$build" --parallel "$(cores)"
+
+# train TITLE PROGRAM ARGUMENTS...: what is tried, how it was called, what it prints.
+train() {
+  local title=$1 program=$2
+  shift 2
+  printf '\n== %s\n$ %s\n' "$title" "$program${*:+ $*}"
+  "$build/examples/$program" "$@" < /dev/null
+}
+
+explain() {
+  printf -- '-> %s\n' "$1"
+  shift
+  [ $# = 0 ] || printf -- '   %s\n' "$@"
+}
+
+train "1. A network learns digits on the CPU; its batches come from memory" cpu_training "${epochs[@]}"
+explain "data_wait is the share of the time in which no step ran because the next batch was not there: next to none."
+
+train "2. The same from slow storage: each batch takes 4 ms longer to fetch" \
+  cpu_training "${epochs[@]}" --loader-delay-ms 4
+explain "A step takes about what it took before; what slows this run down is 'data', the wait between two." \
+  "A faster processor would not help it; a faster loader would."
+
+train "3. The same slow storage, with loader threads that fetch ahead" \
+  cpu_training "${epochs[@]}" --loader-delay-ms 4 --prefetch 4
+explain "The storage is as slow as in 2., and data_wait is small again: batches are fetched while steps run."
+
+train "4. The timer on a timeline of your own" custom_backend
+explain "Any type with three functions can be measured on. This one runs behind its host as a GPU does, and the host clock" \
+  "books the work still queued as waiting for data."
+
+if [ ! -x "$build/examples/cuda_training" ]; then
+  printf '\n== 5. and 6. train on a GPU and are left out: they were not built (cmake says why above)\n'
+elif ! reason=$("$build/examples/cuda_training" --epochs 1 --quiet 2>&1 < /dev/null); then
+  case $reason in
+    *"there is no GPU to use"*) printf '\n== 5. and 6. train on a GPU and are left out: %s\n' "${reason#*: }" ;;
+    *) stop "cuda_training failed: $reason" ;;
+  esac
+else
+  train "5. The same network on the GPU, from slow storage" cuda_training "${epochs[@]}" --loader-delay-ms 4
+  explain "The host only queues the steps. data_wait is measured on the GPU's own timeline, without waiting for it;" \
+    "'host clock' is what timing the same calls on the host would have claimed."
+  train "6. Why a host clock is not enough" bleed_through
+  explain "The true data wait of each loop is known, as it is built in: the timer reads it, the host clock does not."
+fi
