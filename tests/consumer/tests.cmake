@@ -1,0 +1,55 @@
+# The ways to reach steptimer, each with both dependencies, without one, without both.
+
+find_program(STEPTIMER_SH NAMES sh)
+if(NOT STEPTIMER_SH)
+  steptimer_skip_test(consumer consumer "no sh was found")
+  return()
+endif()
+
+set(found "")
+foreach(name IN ITEMS cuda format)
+  if(TARGET steptimer::${name})
+    list(APPEND found ${name})
+  endif()
+endforeach()
+
+function(steptimer_consumer_test name)
+  add_test(NAME "consumer.${name}" COMMAND "${CMAKE_COMMAND}" -E env
+    "CONSUMER_CMAKE=${CMAKE_COMMAND}" "CONSUMER_GENERATOR=${CMAKE_GENERATOR}" "CONSUMER_CXX=${CMAKE_CXX_COMPILER}"
+    "CONSUMER_FOUND=${found}" "CONSUMER_WORK=${CMAKE_CURRENT_BINARY_DIR}"
+    "${STEPTIMER_SH}" "${CMAKE_CURRENT_SOURCE_DIR}/run.sh" ${ARGN})
+  set_tests_properties("consumer.${name}" PROPERTIES LABELS consumer TIMEOUT 300)
+endfunction()
+
+steptimer_consumer_test(package.prepare prepare)
+set_tests_properties(consumer.package.prepare PROPERTIES FIXTURES_SETUP steptimer_package)
+
+foreach(way IN ITEMS folder fetch build_tree install_tree)
+  set(tests "")
+  foreach(hidden IN ITEMS none cuda format both)
+    if(way STREQUAL "fetch" AND NOT hidden STREQUAL "none")
+      continue()  # what follows the fetch is add_subdirectory()
+    endif()
+    if((hidden STREQUAL "cuda" OR hidden STREQUAL "format") AND NOT hidden IN_LIST found)
+      steptimer_skip_test("consumer.${way}.without_${hidden}" consumer "it was not found in the first place")
+      continue()
+    endif()
+    set(name "${way}.without_${hidden}")
+    if(hidden STREQUAL "none")
+      set(name "${way}")
+    endif()
+    steptimer_consumer_test("${name}" build "${way}" "${hidden}")
+    list(APPEND tests "consumer.${name}")
+  endforeach()
+  if(way MATCHES "tree")
+    set_tests_properties(${tests} PROPERTIES FIXTURES_REQUIRED steptimer_package)
+  endif()
+endforeach()
+
+if("format" IN_LIST found)
+  steptimer_consumer_test(folder.own_fmt build folder own_fmt)
+else()
+  steptimer_skip_test(consumer.folder.own_fmt consumer "fmt was not found")
+endif()
+steptimer_consumer_test(refusals refuse)
+set_tests_properties(consumer.refusals PROPERTIES FIXTURES_REQUIRED steptimer_package)
