@@ -24,61 +24,61 @@ class Ring {
     return *this;
   }
 
-  std::size_t size() const noexcept { return size_; }
-  bool empty() const noexcept { return size_ == 0; }
-  T& operator[](std::size_t i) noexcept { return slots_[(first_ + i) & (capacity_ - 1)]; }
-  const T& operator[](std::size_t i) const noexcept { return slots_[(first_ + i) & (capacity_ - 1)]; }
-  T& front() noexcept { return (*this)[0]; }
-  T& back() noexcept { return (*this)[size_ - 1]; }
-  const T& back() const noexcept { return (*this)[size_ - 1]; }
+  std::size_t size() const noexcept { return end_ - begin_; }
+  bool empty() const noexcept { return end_ == begin_; }
+  T& operator[](std::size_t i) noexcept { return slots_[(begin_ + i) & mask_]; }
+  const T& operator[](std::size_t i) const noexcept { return slots_[(begin_ + i) & mask_]; }
+  T& front() noexcept { return slots_[begin_ & mask_]; }
+  const T& front() const noexcept { return slots_[begin_ & mask_]; }
+  T& back() noexcept { return slots_[(end_ - 1) & mask_]; }
+  const T& back() const noexcept { return slots_[(end_ - 1) & mask_]; }
 
   /// Makes room for so many elements, if there is memory.
   void reserve(std::size_t size) noexcept {
-    std::size_t capacity = capacity_ == 0 ? 8 : capacity_;
+    std::size_t capacity = slots_ ? mask_ + 1 : 8;
     while (capacity < size) capacity *= 2;
-    if (capacity > capacity_) (void)grow_to(capacity);
+    if (!slots_ || capacity > mask_ + 1) (void)grow_to(capacity);
   }
 
   /// Appends a slot whose content is unspecified (new, or left from its last use); nullptr where memory is out.
   T* push_back() noexcept {
-    if (size_ == capacity_ && !grow()) return nullptr;
-    ++size_;
-    return &back();
+    if (size() > mask_ || !slots_) {
+      if (!grow_to(slots_ ? 2 * (mask_ + 1) : 8)) return nullptr;
+    }
+    return &slots_[end_++ & mask_];
   }
-  void pop_front() noexcept {
-    first_ = (first_ + 1) & (capacity_ - 1);
-    --size_;
-  }
-  void pop_back() noexcept { --size_; }
+  void pop_front() noexcept { ++begin_; }
+  void pop_back() noexcept { --end_; }
   /// Takes the oldest element off and appends a slot, as push_back() does; for a ring that holds something.
   T* rotate() noexcept {
-    first_ = (first_ + 1) & (capacity_ - 1);
-    return &back();
+    ++begin_;
+    return &slots_[end_++ & mask_];
   }
-  void clear() noexcept { size_ = 0; }
+  void clear() noexcept { begin_ = end_; }
 
  private:
-  bool grow() noexcept { return grow_to(capacity_ == 0 ? 8 : capacity_ * 2); }
   bool grow_to(std::size_t capacity) noexcept {
     std::unique_ptr<T[]> slots(new (std::nothrow) T[capacity]);
     if (!slots) return false;
-    for (std::size_t i = 0; i < size_; ++i) slots[i] = std::move((*this)[i]);
+    const std::size_t count = size();
+    for (std::size_t i = 0; i < count; ++i) slots[i] = std::move((*this)[i]);
     slots_ = std::move(slots);
-    capacity_ = capacity;
-    first_ = 0;
+    mask_ = capacity - 1;
+    begin_ = 0;
+    end_ = count;
     return true;
   }
   void swap(Ring& other) noexcept {
     std::swap(slots_, other.slots_);
-    std::swap(capacity_, other.capacity_);
-    std::swap(first_, other.first_);
-    std::swap(size_, other.size_);
+    std::swap(mask_, other.mask_);
+    std::swap(begin_, other.begin_);
+    std::swap(end_, other.end_);
   }
 
   std::unique_ptr<T[]> slots_;
-  std::size_t capacity_ = 0;  // a power of two, or 0
-  std::size_t first_ = 0;
-  std::size_t size_ = 0;
+  std::size_t mask_ = 0;   // capacity - 1; the capacity is a power of two
+  std::size_t begin_ = 0;  // both count on for ever; their low bits are places
+  std::size_t end_ = 0;
 };
 
 }  // namespace detail
