@@ -186,8 +186,8 @@ class StepTimer {
   /// Ends the measurement: drops a step still open, closes the gap as pause() does, and measures until nothing is
   /// pending or the time is up. The timer can be used on.
   ///
-  /// Returns:  true when nothing is pending any more; false when the time was up, or when the backend puts measuring
-  ///           off (CUDA: while an error of the caller's is pending).
+  /// Returns:  true when nothing is pending any more; false when the time was up, when the backend puts measuring off
+  ///           (CUDA: while an error of the caller's is pending), or when on_record has started another step.
   /// Blocking: the one call that may wait; it sleeps and asks again, and calls nothing that blocks. With a timeout of
   ///           zero or less it does not wait.
   bool finish(nanoseconds timeout = (nanoseconds::max)()) noexcept {
@@ -287,17 +287,10 @@ class StepTimer {
     if (!first_start_) first_start_ = now;
     open_ = OpenStep::unmarked;
     switch (fate) {
-      case Fate::not_sampled:
-        ++counts.not_sampled;
-        return;
-      case Fate::stale:
-        ++counts.stale;
-        return;
-      case Fate::failed:
-        ++counts.failed;
-        return;
-      case Fate::pending:
-        break;
+      case Fate::not_sampled: ++counts.not_sampled; return;
+      case Fate::stale: ++counts.stale; return;
+      case Fate::failed: ++counts.failed; return;
+      case Fate::pending: break;
     }
     ++counts.pending;
     open_ = OpenStep::marked;

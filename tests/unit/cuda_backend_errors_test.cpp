@@ -79,8 +79,7 @@ std::string forbidden_violations() {
       case Violation::capture_destroyed:
         text += std::string(fake_cuda::name(entry.kind)) + ": " + entry.text + "; ";
         break;
-      default:
-        break;
+      default: break;
     }
   }
   return text;

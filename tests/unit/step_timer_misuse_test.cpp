@@ -201,23 +201,12 @@ TEST_CASE("after a lost timeline the timer is off, counts every step as failed, 
   loop.script().error = {700, "cudaEventQuery", "an illegal memory access was encountered"};
   loop.step();
   switch (where) {
-    case 0:
-      loop.script().record = {MarkStatus::lost};
-      break;
-    case 1:
-      loop.script().record = {MarkStatus::ok, MarkStatus::lost};
-      break;
-    case 2:
-      loop.script().begin_reading = {MarkStatus::lost};
-      break;
-    case 3:
-      loop.script().query = {MarkStatus::lost};
-      break;
-    case 4:
-      loop.script().elapsed_status = {MarkStatus::ok, MarkStatus::lost};
-      break;
-    default:
-      break;
+    case 0: loop.script().record = {MarkStatus::lost}; break;
+    case 1: loop.script().record = {MarkStatus::ok, MarkStatus::lost}; break;
+    case 2: loop.script().begin_reading = {MarkStatus::lost}; break;
+    case 3: loop.script().query = {MarkStatus::lost}; break;
+    case 4: loop.script().elapsed_status = {MarkStatus::ok, MarkStatus::lost}; break;
+    default: break;
   }
   loop.step();
   CHECK(loop.timer.status().state == TimerState::failed);
@@ -366,24 +355,14 @@ TEST_CASE("any sequence of calls and refusals keeps counts, order and marks righ
       case 0:
       case 1:
       case 2:
-      case 3:
-        loop.start();
-        break;
+      case 3: loop.start(); break;
       case 4:
       case 5:
       case 6:
-      case 7:
-        loop.end();
-        break;
-      case 8:
-        loop.timer.pause();
-        break;
-      case 9:
-        (void)loop.timer.poll();
-        break;
-      case 10:
-        (void)loop.timer.finish(nanoseconds{random() % 3});
-        break;
+      case 7: loop.end(); break;
+      case 8: loop.timer.pause(); break;
+      case 9: (void)loop.timer.poll(); break;
+      case 10: (void)loop.timer.finish(nanoseconds{random() % 3}); break;
       case 11:
         if (one_in(10)) {
           loop.timer.reset();
@@ -406,9 +385,7 @@ TEST_CASE("any sequence of calls and refusals keeps counts, order and marks righ
         } catch (const std::runtime_error&) {
         }
         break;
-      default:
-        loop.pass(1ms);
-        break;
+      default: loop.pass(1ms); break;
     }
     const StepCounts counts = loop.timer.counts();
     INFO("seed " << seed << ", call " << call << ": " << counts);

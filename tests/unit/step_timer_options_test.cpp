@@ -229,33 +229,18 @@ TEST_CASE("on_record may call anything of the timer but a move") {
   options.on_record = [&](const StepRecord&) {
     if (++calls > 20) return;
     switch (what) {
-      case 0:
-        CHECK(self->poll() == 0);
-        break;
-      case 1:
-        (void)self->finish();
-        break;
-      case 2:
-        self->reset();
-        break;
-      case 3:
-        self->release();
-        break;
-      case 4:
-        self->on_batch_start();
-        break;
-      case 5:
-        self->on_batch_end();
-        break;
-      case 6:
-        self->pause();
-        break;
+      case 0: CHECK(self->poll() == 0); break;
+      case 1: (void)self->finish(); break;
+      case 2: self->reset(); break;
+      case 3: self->release(); break;
+      case 4: self->on_batch_start(); break;
+      case 5: self->on_batch_end(); break;
+      case 6: self->pause(); break;
       case 7: {
         const auto scope = self->step();
         break;
       }
-      default:
-        break;
+      default: break;
     }
     CHECK(adds_up(self->counts()));
   };

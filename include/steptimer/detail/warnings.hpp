@@ -55,16 +55,14 @@ class Warnings {
     switch (kind) {
       case Trouble::start_without_end:
         return "on_batch_start() came before the last step's on_batch_end(); the unfinished step is dropped";
-      case Trouble::end_without_start:
-        return "on_batch_end() came without an open step and is ignored";
+      case Trouble::end_without_start: return "on_batch_end() came without an open step and is ignored";
       case Trouble::too_many_in_flight:
         return "max_in_flight steps are waiting for the device; until it catches up further steps are skipped as stale";
       case Trouble::mark_refused:
         return "a step could not be marked or measured and is counted as failed; the timer goes on";
       case Trouble::timeline_lost:
         return "the device cannot be asked for times; the timer has turned itself off, your program goes on";
-      case Trouble::on_record_threw:
-        return "on_record threw an exception and is not called again; measuring goes on";
+      case Trouble::on_record_threw: return "on_record threw an exception and is not called again; measuring goes on";
     }
     return "";
   }

@@ -1432,30 +1432,18 @@ UserCode::~UserCode() { --the_thread.user; }
 
 const char* name(Violation kind) noexcept {
   switch (kind) {
-    case Violation::null_handle:
-      return "null_handle";
-    case Violation::unknown_handle:
-      return "unknown_handle";
-    case Violation::use_after_destroy:
-      return "use_after_destroy";
-    case Violation::double_destroy:
-      return "double_destroy";
-    case Violation::rerecord_in_flight:
-      return "rerecord_in_flight";
-    case Violation::waiting_call:
-      return "waiting_call";
-    case Violation::would_block:
-      return "would_block";
-    case Violation::crash:
-      return "crash";
-    case Violation::default_stream:
-      return "default_stream";
-    case Violation::wrong_device:
-      return "wrong_device";
-    case Violation::elapsed_unready:
-      return "elapsed_unready";
-    case Violation::capture_destroyed:
-      return "capture_destroyed";
+    case Violation::null_handle: return "null_handle";
+    case Violation::unknown_handle: return "unknown_handle";
+    case Violation::use_after_destroy: return "use_after_destroy";
+    case Violation::double_destroy: return "double_destroy";
+    case Violation::rerecord_in_flight: return "rerecord_in_flight";
+    case Violation::waiting_call: return "waiting_call";
+    case Violation::would_block: return "would_block";
+    case Violation::crash: return "crash";
+    case Violation::default_stream: return "default_stream";
+    case Violation::wrong_device: return "wrong_device";
+    case Violation::elapsed_unready: return "elapsed_unready";
+    case Violation::capture_destroyed: return "capture_destroyed";
   }
   return "?";
 }
