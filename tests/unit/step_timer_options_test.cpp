@@ -370,3 +370,22 @@ TEST_CASE("a very long wait in finish is one jump of a clock moved by hand") {
   CHECK(timer.finish());
   CHECK(timer.last()->batch_time == nanoseconds(24h * 365));
 }
+
+TEST_CASE("poll called from on_record measures nothing, also where the device has got further meanwhile") {
+  ManualBackend device;
+  StepTimer<ManualBackend>* self = nullptr;
+  std::vector<std::uint64_t> steps;
+  StepTimerOptions options;
+  options.on_record = [&](const StepRecord& record) {
+    steps.push_back(record.step);
+    device.advance(1s);
+    CHECK(self->poll() == 0);
+  };
+  StepTimer<ManualBackend> timer(device, options);
+  self = &timer;
+  for (int i = 0; i < 4; ++i) step(timer, device, 10ms, 0ns);
+  device.advance(15ms);
+  CHECK(timer.poll() == 1);
+  CHECK(timer.poll() == 2);
+  CHECK(steps == std::vector<std::uint64_t>{0, 1, 2});
+}
