@@ -23,8 +23,9 @@ inline std::chrono::nanoseconds difference_or_zero(std::chrono::nanoseconds a, s
 
 /// a + b for non-negative a and b, staying at the largest duration instead of overflowing.
 inline std::chrono::nanoseconds saturating_sum(std::chrono::nanoseconds a, std::chrono::nanoseconds b) noexcept {
-  constexpr std::int64_t most = (std::numeric_limits<std::int64_t>::max)();
-  return std::chrono::nanoseconds{a.count() > most - b.count() ? most : a.count() + b.count()};
+  constexpr auto most = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());
+  const std::uint64_t sum = static_cast<std::uint64_t>(a.count()) + static_cast<std::uint64_t>(b.count());
+  return std::chrono::nanoseconds{static_cast<std::int64_t>(sum < most ? sum : most)};
 }
 
 }  // namespace detail
