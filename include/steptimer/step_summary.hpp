@@ -71,51 +71,22 @@ static_assert(std::is_trivially_copyable<StepSummary>::value, "summaries are sen
 
 namespace detail {
 
-/// A value and the step it was seen at, the extreme of two: the larger, and of equals the earlier step.
+/// A value and the step it was seen at, the extreme of two: the larger, and of equals the earlier step. Where the other
+/// is the first, it is the extreme.
 inline void keep_larger(std::chrono::nanoseconds& value, std::uint64_t& step, std::chrono::nanoseconds other,
-                        std::uint64_t other_step) noexcept {
-  if (other > value || (other == value && other_step < step)) {
+                        std::uint64_t other_step, bool first) noexcept {
+  if (first || other > value || (other == value && other_step < step)) {
     value = other;
     step = other_step;
   }
 }
 
-inline void keep_smaller(std::chrono::nanoseconds& value, std::chrono::nanoseconds other) noexcept {
-  if (other < value) value = other;
+inline void keep_smaller(std::chrono::nanoseconds& value, std::chrono::nanoseconds other, bool first) noexcept {
+  if (first || other < value) value = other;
 }
 
 inline void add_to(std::chrono::nanoseconds& total, std::chrono::nanoseconds other) noexcept {
   total = saturating_sum(total, other);
-}
-
-/// merge() in place. An extreme counts only where there is a step behind it.
-inline void merge_into(StepSummary& sum, const StepSummary& more) noexcept {
-  if (more.steps == 0) return;
-  if (sum.steps == 0) {
-    sum = more;
-    return;
-  }
-  sum.steps += more.steps;
-  sum.items += more.items;
-  add_to(sum.batch_total, more.batch_total);
-  keep_smaller(sum.batch_min, more.batch_min);
-  keep_larger(sum.batch_max, sum.slowest_step, more.batch_max, more.slowest_step);
-  if (more.gaps == 0) return;
-  if (sum.gaps == 0) {
-    sum.data_min = more.data_min;
-    sum.data_max = more.data_max;
-    sum.longest_wait_step = more.longest_wait_step;
-  } else {
-    keep_smaller(sum.data_min, more.data_min);
-    keep_larger(sum.data_max, sum.longest_wait_step, more.data_max, more.longest_wait_step);
-  }
-  sum.gaps += more.gaps;
-  sum.items_in_gaps += more.items_in_gaps;
-  add_to(sum.data_total, more.data_total);
-  add_to(sum.wall_total, more.wall_total);
-  add_to(sum.batch_in_gaps, more.batch_in_gaps);
-  add_to(sum.host_batch_in_gaps, more.host_batch_in_gaps);
-  add_to(sum.host_wall_total, more.host_wall_total);
 }
 
 }  // namespace detail
@@ -124,24 +95,34 @@ inline std::optional<double> StepSummary::data_wait_percent() const noexcept {
   return detail::percent(data_total, detail::saturating_sum(data_total, batch_in_gaps));
 }
 
+namespace detail {
+
+/// merge(sum, summary_of(record)) in place: what a hook does, without a second summary to build and read back.
+inline void add_record(StepSummary& sum, const StepRecord& record) noexcept {
+  const bool first = sum.steps++ == 0;
+  sum.items += record.items;
+  add_to(sum.batch_total, record.batch_time);
+  keep_smaller(sum.batch_min, record.batch_time, first);
+  keep_larger(sum.batch_max, sum.slowest_step, record.batch_time, record.step, first);
+  if (!record.data_time || !record.wall_gap) return;
+  const bool first_gap = sum.gaps++ == 0;
+  sum.items_in_gaps += record.items;
+  add_to(sum.data_total, *record.data_time);
+  keep_smaller(sum.data_min, *record.data_time, first_gap);
+  keep_larger(sum.data_max, sum.longest_wait_step, *record.data_time, record.step, first_gap);
+  add_to(sum.wall_total, *record.wall_gap);
+  add_to(sum.batch_in_gaps, record.batch_time);
+  if (!record.host_wall_gap) return;
+  add_to(sum.host_batch_in_gaps, record.host_batch_time);
+  add_to(sum.host_wall_total, *record.host_wall_gap);
+}
+
+}  // namespace detail
+
 /// The summary of one record, warm-up or not.
 inline StepSummary summary_of(const StepRecord& record) noexcept {
   StepSummary one;
-  one.steps = 1;
-  one.items = record.items;
-  one.batch_total = one.batch_min = one.batch_max = record.batch_time;
-  one.slowest_step = record.step;
-  if (!record.data_time || !record.wall_gap) return one;
-  one.gaps = 1;
-  one.items_in_gaps = record.items;
-  one.data_total = one.data_min = one.data_max = *record.data_time;
-  one.longest_wait_step = record.step;
-  one.wall_total = *record.wall_gap;
-  one.batch_in_gaps = record.batch_time;
-  if (record.host_wall_gap) {
-    one.host_batch_in_gaps = record.host_batch_time;
-    one.host_wall_total = *record.host_wall_gap;
-  }
+  detail::add_record(one, record);
   return one;
 }
 
@@ -150,8 +131,24 @@ inline StepSummary summary_of(const StepRecord& record) noexcept {
 /// Associative and commutative, with StepSummary{} as its neutral element: windows, epochs and ranks can be merged in
 /// any order with the same result.
 inline StepSummary merge(const StepSummary& a, const StepSummary& b) noexcept {
+  if (a.steps == 0) return b;
+  if (b.steps == 0) return a;
   StepSummary both = a;
-  detail::merge_into(both, b);
+  both.steps += b.steps;
+  both.items += b.items;
+  detail::add_to(both.batch_total, b.batch_total);
+  detail::keep_smaller(both.batch_min, b.batch_min, false);
+  detail::keep_larger(both.batch_max, both.slowest_step, b.batch_max, b.slowest_step, false);
+  if (b.gaps == 0) return both;
+  detail::keep_smaller(both.data_min, b.data_min, a.gaps == 0);
+  detail::keep_larger(both.data_max, both.longest_wait_step, b.data_max, b.longest_wait_step, a.gaps == 0);
+  both.gaps += b.gaps;
+  both.items_in_gaps += b.items_in_gaps;
+  detail::add_to(both.data_total, b.data_total);
+  detail::add_to(both.wall_total, b.wall_total);
+  detail::add_to(both.batch_in_gaps, b.batch_in_gaps);
+  detail::add_to(both.host_batch_in_gaps, b.host_batch_in_gaps);
+  detail::add_to(both.host_wall_total, b.host_wall_total);
   return both;
 }
 

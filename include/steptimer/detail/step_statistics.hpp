@@ -19,7 +19,7 @@ class StepStatistics {
 
   /// Keeps the last `window` records, and at least the last one. Warm-up records are not in total.
   void add(const StepRecord& record, std::size_t window) noexcept {
-    if (!record.warmup) merge_into(total, summary_of(record));
+    if (!record.warmup) add_record(total, record);
     const bool full = !recent_.empty() && recent_.size() >= window;
     StepRecord* slot = full ? recent_.rotate() : recent_.push_back();
     if (slot == nullptr && !recent_.empty()) slot = recent_.rotate();  // memory is out: the window stays as it is
@@ -45,7 +45,7 @@ class StepStatistics {
   StepSummary window(std::size_t window) const noexcept {
     StepSummary summary;
     for (std::size_t i = 0; window > 0 && i < recent_.size(); ++i)
-      if (!recent_[i].warmup) merge_into(summary, summary_of(recent_[i]));
+      if (!recent_[i].warmup) add_record(summary, recent_[i]);
     return summary;
   }
 
