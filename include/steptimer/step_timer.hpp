@@ -131,7 +131,7 @@ class StepTimer {
     Fate fate = fate_of_next_step();
     MarkStatus marked = MarkStatus::ok;
     if (fate == Fate::pending || steps_.gap_is_open()) {
-      marked = steps_.start(now);
+      marked = steps_.start(now, statistics_.counts.started);
       if (marked == MarkStatus::ok && fate != Fate::pending) steps_.take_out_last();
       if (marked != MarkStatus::ok && fate == Fate::pending) fate = Fate::failed;
     }
@@ -283,7 +283,7 @@ class StepTimer {
 
   void file_start(Fate fate, HostTime now) noexcept {
     StepCounts& counts = statistics_.counts;
-    const std::uint64_t ordinal = counts.started++;
+    ++counts.started;
     if (!first_start_) first_start_ = now;
     open_ = OpenStep::unmarked;
     switch (fate) {
@@ -294,10 +294,6 @@ class StepTimer {
     }
     ++counts.pending;
     open_ = OpenStep::marked;
-    StepRecord& record = steps_.last_record();
-    record.step = ordinal;
-    record.host_start = now - *first_start_;
-    record.warmup = ordinal < options_.warmup_steps;
   }
 
   void drop_open_step() noexcept {
@@ -337,18 +333,16 @@ class StepTimer {
 
   std::size_t file_measured() noexcept {
     std::size_t records = 0;
-    while (const StepRecord* const record = steps_.measured()) {
-      ++records;
-      --statistics_.counts.pending;
-      ++statistics_.counts.measured;
-      statistics_.counts.clamped += steps_.measured_was_clamped() ? 1u : 0u;
-      statistics_.add(*record, options_.window);
-      if (!options_.on_record) {
-        steps_.pop();
-        continue;
-      }
-      const StepRecord copy = *record;
-      steps_.pop();
+    for (; steps_.has_measured(); ++records) {
+      StepCounts& counts = statistics_.counts;
+      StepRecord& record = statistics_.next_record(options_.window);
+      --counts.pending;
+      ++counts.measured;
+      counts.clamped += steps_.take_measured(record, *first_start_) ? 1u : 0u;
+      record.warmup = record.step < options_.warmup_steps;
+      statistics_.add(record);
+      if (!options_.on_record) continue;
+      const StepRecord copy = record;
       if (!detail::call_guarded([&] { options_.on_record(copy); })) {
         options_.on_record = nullptr;
         warnings_.tell(detail::Trouble::on_record_threw);

@@ -39,8 +39,7 @@ class PendingSteps {
   Backend& backend() noexcept { return backend_; }
   const Backend& backend() const noexcept { return backend_; }
 
-  // ---- marks
-  // --------------------------------------------------------------------------------------------------------
+  // ---- marks ----
 
   bool gap_is_open() const noexcept { return !steps_.empty() && steps_.back().gap == Gap::open; }
 
@@ -50,14 +49,14 @@ class PendingSteps {
   }
 
   /// Appends a step with its start mark, which ends the gap before it. Without the mark that gap has no end.
-  MarkStatus start(HostTime now) noexcept {
+  MarkStatus start(HostTime now, std::uint64_t ordinal) noexcept {
     const bool ends_a_gap = gap_is_open();
     Step* const step = steps_.push_back();
     if (step == nullptr) {  // memory is out
       give_up_gap();
       return MarkStatus::refused;
     }
-    step->begin(now);
+    step->begin(now, ordinal);
     const MarkStatus marked = backend_.record(step->start, now);
     if (marked != MarkStatus::ok) {
       steps_.pop_back();
@@ -73,14 +72,11 @@ class PendingSteps {
     Step& step = steps_.back();
     const MarkStatus marked = backend_.record(step.end, now);
     if (marked != MarkStatus::ok) return marked;
-    step.record.host_batch_time = now - step.host_start;
-    step.record.items = items;
+    step.host_end = now;
+    step.items = items;
     step.phase = Phase::ended;
     return MarkStatus::ok;
   }
-
-  /// The record being filled in for the step started last.
-  StepRecord& last_record() noexcept { return steps_.back().record; }
 
   /// The step started last will yield no record. Its start mark stays while the gap before it needs one.
   void take_out_last() noexcept {
@@ -91,8 +87,7 @@ class PendingSteps {
     steps_.pop_back();
   }
 
-  // ---- records
-  // ------------------------------------------------------------------------------------------------------
+  // ---- records ----
 
   bool anything_to_ask() const noexcept { return !steps_.empty() && steps_[0].can_be_asked(); }
 
@@ -132,21 +127,24 @@ class PendingSteps {
     return reading;
   }
 
-  /// The record of the oldest step, if that has been read; valid until pop().
-  const StepRecord* measured() noexcept {
+  /// Whether the oldest step has been read, so that take_measured() may be called.
+  bool has_measured() noexcept {
     while (!steps_.empty() && steps_.front().phase == Phase::only_start) {
       give_back_start(steps_.front());
       steps_.pop_front();
     }
-    return !steps_.empty() && steps_.front().phase == Phase::measured ? &steps_.front().record : nullptr;
+    return !steps_.empty() && steps_.front().phase == Phase::measured;
   }
-  bool measured_was_clamped() noexcept { return steps_.front().clamped; }
 
-  /// Takes the step of measured() off the queue.
-  void pop() noexcept {
-    give_back_start(steps_.front());
-    backend_.recycle(steps_.front().end);
+  /// Writes the oldest step's times into its record and takes the step off the queue. Returns whether clock noise had
+  /// made a duration negative.
+  bool take_measured(StepRecord& record, HostTime first_start) noexcept {
+    Step& step = steps_.front();
+    step.write_to(record, first_start);
+    give_back_start(step);
+    backend_.recycle(step.end);
     steps_.pop_front();
+    return step.clamped;
   }
 
   /// Gives every mark back, reached or not.
@@ -164,24 +162,43 @@ class PendingSteps {
   enum class Gap { open, closed, absent };                 // closed: by the start mark of the next entry
 
   struct Step {
-    StepRecord record;
+    std::uint64_t ordinal = 0;
+    std::uint64_t items = 0;
     Mark start{};
     Mark end{};
     HostTime host_start{};
+    HostTime host_end{};
+    HostTime host_next_start{};  // this and wall_gap: where the gap is closed
+    nanoseconds batch_time{};
+    nanoseconds wall_gap{};
     Phase phase = Phase::open;
     Gap gap = Gap::open;
     bool start_reached = false;
     bool clamped = false;
 
     /// Makes a slot that may have held another step a new one; what is not set here is set before it is read.
-    void begin(HostTime now) noexcept {
-      record.wall_gap.reset();
-      record.data_time.reset();
-      record.host_wall_gap.reset();
+    void begin(HostTime now, std::uint64_t its_ordinal) noexcept {
+      ordinal = its_ordinal;
       host_start = now;
       phase = Phase::open;
       gap = Gap::open;
       start_reached = false;
+    }
+    void write_to(StepRecord& record, HostTime first_start) const noexcept {
+      record.step = ordinal;
+      record.host_start = host_start - first_start;
+      record.batch_time = batch_time;
+      record.host_batch_time = host_end - host_start;
+      record.items = items;
+      if (gap == Gap::closed) {
+        record.wall_gap = wall_gap;
+        record.data_time = difference_or_zero(wall_gap, batch_time);
+        record.host_wall_gap = host_next_start - host_start;
+      } else {
+        record.wall_gap.reset();
+        record.data_time.reset();
+        record.host_wall_gap.reset();
+      }
     }
     bool can_be_asked() const noexcept { return phase == Phase::ended && gap != Gap::open; }
     void becomes_only_a_start() noexcept {
@@ -202,15 +219,13 @@ class PendingSteps {
     if (read != MarkStatus::ok) return read;
 
     constexpr nanoseconds zero{0};
-    StepRecord& record = step.record;
-    record.batch_time = (std::max)(batch_time, zero);
+    step.batch_time = (std::max)(batch_time, zero);
     step.clamped = batch_time < zero;
     step.start_reached = true;
     if (next == nullptr) return MarkStatus::ok;
-    record.wall_gap = (std::max)(wall_gap, zero);
-    record.data_time = difference_or_zero(*record.wall_gap, record.batch_time);
-    record.host_wall_gap = next->host_start - step.host_start;
-    step.clamped = step.clamped || wall_gap < record.batch_time;
+    step.wall_gap = (std::max)(wall_gap, zero);
+    step.host_next_start = next->host_start;
+    step.clamped = step.clamped || wall_gap < step.batch_time;
     next->start_reached = true;
     return MarkStatus::ok;
   }

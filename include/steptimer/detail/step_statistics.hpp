@@ -17,13 +17,18 @@ class StepStatistics {
   StepCounts counts;
   StepSummary total;
 
-  /// Keeps the last `window` records, and at least the last one. Warm-up records are not in total.
-  void add(const StepRecord& record, std::size_t window) noexcept {
-    if (!record.warmup) add_record(total, record);
+  /// Room for the next record, among the last `window` of them; its content is that of an older one.
+  StepRecord& next_record(std::size_t window) noexcept {
     const bool full = !recent_.empty() && recent_.size() >= window;
     StepRecord* slot = full ? recent_.rotate() : recent_.push_back();
-    if (slot == nullptr && !recent_.empty()) slot = recent_.rotate();  // memory is out: the window stays as it is
-    if (slot != nullptr) *slot = record;
+    if (slot == nullptr)
+      slot = recent_.empty() ? &spare_ : recent_.rotate();  // memory is out: the window stays as it is
+    return *slot;
+  }
+
+  /// Adds a record to the total; those of the warm-up are not in it.
+  void add(const StepRecord& record) noexcept {
+    if (!record.warmup) add_record(total, record);
   }
 
   /// Room for the window, so that hooks need not make it: all of an ordinary one, the beginning of a huge one.
@@ -51,6 +56,7 @@ class StepStatistics {
 
  private:
   Ring<StepRecord> recent_;
+  StepRecord spare_;
 };
 
 }  // namespace detail
