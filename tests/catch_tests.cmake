@@ -95,6 +95,15 @@ foreach(source IN LISTS isolated_sources)
   steptimer_discover_rows("${name}_fake" "fake_cuda.${name}" LABELS fake_cuda TIMEOUT 60 SKIP_RETURN_CODE 77)
 endforeach()
 
+# Two meanings of stream 0 in one program.
+set(default_streams_sources gpu/default_streams/main.cpp gpu/default_streams/legacy.cpp
+  gpu/default_streams/per_thread.cpp)
+add_executable(default_streams_fake ${default_streams_sources} support/device_work_fake.cpp)
+target_link_libraries(default_streams_fake PRIVATE steptimer::steptimer steptimer_fake_cuda steptimer_warnings
+  steptimer_test_build)
+add_test(NAME fake_cuda.default_streams COMMAND default_streams_fake)
+set_tests_properties(fake_cuda.default_streams PROPERTIES LABELS fake_cuda TIMEOUT 60)
+
 # Where there is no toolkit, all of this is compiled against the fake's own headers; here that is at least looked at.
 if(TARGET steptimer::cuda)
   get_target_property(catch_includes Catch2::Catch2 INTERFACE_INCLUDE_DIRECTORIES)
@@ -144,6 +153,24 @@ foreach(source IN LISTS isolated_sources)
   add_dependencies(steptimer_gpu_programs "${name}")
   steptimer_discover_rows("${name}" "gpu.${name}" ${gpu_test} TIMEOUT 90)
 endforeach()
+
+add_executable(default_streams ${default_streams_sources})
+target_link_libraries(default_streams PRIVATE steptimer::steptimer steptimer_device_work_legacy steptimer_warnings)
+add_dependencies(steptimer_gpu_programs default_streams)
+add_test(NAME gpu.default_streams COMMAND default_streams)
+set_tests_properties(gpu.default_streams PROPERTIES ${gpu_test} TIMEOUT 60)
+
+# The same tests against the static runtime, which nvcc links unless told otherwise.
+if(TARGET CUDA::cudart_static)
+  steptimer_test_program(steptimer_gpu_tests_static gpu/main.cpp $<TARGET_OBJECTS:steptimer_gpu_cases>
+    $<TARGET_OBJECTS:steptimer_device_work_legacy>)
+  target_link_libraries(steptimer_gpu_tests_static PRIVATE steptimer_cuda_headers CUDA::cudart_static)
+  add_dependencies(steptimer_gpu_programs steptimer_gpu_tests_static)
+  add_test(NAME gpu.static_runtime COMMAND steptimer_gpu_tests_static)
+  set_tests_properties(gpu.static_runtime PROPERTIES ${gpu_test} TIMEOUT 300)
+else()
+  steptimer_skip_test(gpu.static_runtime gpu "the CUDA toolkit comes without the static runtime")
+endif()
 
 # The calls that a real runtime sees, as CUPTI reports them.
 if(TARGET CUDA::cupti)
