@@ -67,8 +67,8 @@ train() {
     $9, $8 }' "$truth" | tee -a "$text"
 }
 
-epochs=(40 5 20)
-[ -z "$quick" ] || epochs=(10 2 5)
+epochs=(100 5 40)
+[ -z "$quick" ] || epochs=(20 2 10)
 train "cuda_training" "${epochs[0]}"
 train "cuda_training loader 4 ms" "${epochs[1]}" --loader-delay-ms 4
 train "cuda_training loader 4 ms prefetch 8" "${epochs[2]}" --loader-delay-ms 4 --prefetch 8

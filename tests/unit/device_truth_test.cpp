@@ -115,6 +115,21 @@ TEST_CASE("kernels on the step's stream between two steps are told from a loader
   CHECK_FALSE(bench::other_kernels_between(with({311ms, 312ms, 61, stream, true}), 1));
 }
 
+TEST_CASE("other kernels are found in whatever order the device reports them") {
+  const StepsOnDevice device = bench::steps_of(three_steps({
+      {320ms, 330ms, 61, stream, true},
+      {293ms, 294ms, 45, stream, true},
+      {195ms, 196ms, 29, copy_stream, false},
+      {191ms, 192ms, 21, copy_stream, false},
+      {50ms, 60ms, 9, stream, true},
+      {300ms, 310ms, 51, stream, true},
+      {200ms, 290ms, 31, stream, true},
+      {100ms, 190ms, 11, stream, true},
+  }));
+  CHECK_FALSE(bench::other_kernels_between(device, 0));
+  CHECK(bench::other_kernels_between(device, 1));
+}
+
 TEST_CASE("a trace that cannot be trusted is refused") {
   DeviceTrace trace = three_steps({});
   trace.dropped = 1;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t buffer_size = std::size_t{4} << 20;
 constexpr std::size_t buffers_at_first = 4;
+constexpr std::size_t marks_at_first = 100000;
 
 /// Needed by the callbacks that CUPTI gives no pointer of ours.
 DeviceActivity* the_one = nullptr;
@@ -53,6 +54,7 @@ DeviceActivity& DeviceActivity::start() {
 
 DeviceActivity::DeviceActivity() {
   for (std::size_t i = 0; i < buffers_at_first; ++i) free_.push_back(std::make_unique<std::uint8_t[]>(buffer_size));
+  marks_.reserve(marks_at_first);
   the_one = this;  // from the first activity on
   CUpti_SubscriberHandle subscriber{};
   check(cuptiSubscribe(&subscriber, see_call, this), "cuptiSubscribe");

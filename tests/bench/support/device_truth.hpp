@@ -162,14 +162,11 @@ struct DeviceTruth {
   /// NaN where there is no gap.
   double percent() const { return share(gap); }
   double outside_percent() const { return share(outside); }
-  double cycle_ms() const {
-    return gaps == 0 ? std::nan("") : static_cast<double>(cycle.count()) / 1e6 / static_cast<double>(gaps);
-  }
+  double cycle_ms() const { return static_cast<double>(cycle.count()) / 1e6 / static_cast<double>(gaps); }
 
  private:
   double share(nanoseconds part) const {
-    return cycle.count() == 0 ? std::nan("")
-                              : 100.0 * static_cast<double>(part.count()) / static_cast<double>(cycle.count());
+    return 100.0 * static_cast<double>(part.count()) / static_cast<double>(cycle.count());
   }
 };
 

@@ -28,7 +28,7 @@ struct LoopReport {
 /// The verbs of a loop. Whatever it queues goes through here, or is told by count().
 class MeasuredLoop {
  public:
-  explicit MeasuredLoop(std::size_t steps) : timer_(stream_, options()) {
+  explicit MeasuredLoop(std::size_t steps) : timer_(stream_, options_for(steps)) {
     report_.queued.reserve(steps);
     report_.records.reserve(steps);
   }
@@ -78,8 +78,9 @@ class MeasuredLoop {
   }
 
  private:
-  steptimer::StepTimerOptions options() {
+  steptimer::StepTimerOptions options_for(std::size_t steps) {
     steptimer::StepTimerOptions options;
+    options.max_in_flight = steps;  // each step has its two marks, however far the host runs ahead
     options.on_record = [this](const steptimer::StepRecord& record) { report_.records.push_back(record); };
     return options;
   }
