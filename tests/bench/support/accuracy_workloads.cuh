@@ -48,15 +48,15 @@ inline Loader jittery(nanoseconds mean) {
              int) mutable { return nanoseconds{std::llround(times(random))}; };
 }
 
-/// Load, queue one kernel, wait for the device after every n-th step (0: never).
+/// Load, queue one kernel, and in every n-th step (0: never) wait for the device, as a loop does that reads its loss.
 inline std::function<Step(MeasuredLoop&)> plain(Loader loader, nanoseconds kernel, int wait_every) {
   return [=](MeasuredLoop& loop) -> Step {
     return [=, &loop](int step) {
       loop.load(loader(step));
       loop.start();
       loop.kernel(kernel);
-      loop.end();
       if (wait_every != 0 && step % wait_every == 0) loop.wait();
+      loop.end();
     };
   };
 }
