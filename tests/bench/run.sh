@@ -70,7 +70,7 @@ gpus() {
 cuda_version() {
   local nvcc
   nvcc=$(sed -n 's/^CMAKE_CUDA_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")
-  "$nvcc" --version | sed -n 's/.*, release //p'
+  "$nvcc" --version | sed -n 's/.*, release \([0-9.]*\).*/\1/p'
 }
 
 describe_machine() {
