@@ -46,7 +46,12 @@ results=$build/results
 
 has_gpu() { nvidia-smi -L > /dev/null 2>&1 || [ -e /dev/nvidiactl ]; }
 first_line_of() { "$@" 2> /dev/null < /dev/null | head -n 1 || true; }
-torch_folder() { python3 -c 'import torch, os; print(os.path.dirname(torch.__file__))' 2> /dev/null < /dev/null || true; }
+# The folder of a PyTorch with CUDA, if python3 knows one.
+torch_folder() {
+  local folder
+  folder=$(python3 -c 'import torch, os; print(os.path.dirname(torch.__file__))' 2> /dev/null < /dev/null) || return 0
+  [ ! -f "$folder/lib/libc10_cuda.so" ] || echo "$folder"
+}
 
 build_all() {
   local arguments=() torch targets=(steptimer_bench_programs)
@@ -130,9 +135,10 @@ benchmark() {
   if [ "$status" = 0 ] && ! has_rows "$results/$name.csv" && figure=$(grep -m 1 -o 'left out: .*' "$log"); then
     outcome="left out"
     figure=${figure#left out: }
-  elif [ "$status" != 0 ] || ! figure=$(key_figure "$name"); then
+  elif [ "$status" != 0 ] || ! has_rows "$results/$name.csv" || ! figure=$(key_figure "$name"); then
     outcome=FAILED
-    figure="ended with code $status: $(tail -n 1 "$log")"
+    figure="ended with code $status and these words: $(tail -n 1 "$log")"
+    [ "$status" != 0 ] || figure="ended well and left no results that can be read"
     result=1
   fi
   [ "$outcome" = ran ] || rm -f "$results/$name.csv"
@@ -163,8 +169,11 @@ save() {
     result=1
   else
     mkdir -p "$save_to"
-    for name in "${benchmarks[@]}"; do rm -f "$save_to/$name.csv"; done
-    cp "$results"/*.csv "$results/machine.txt" "$save_to"
+    for name in "${benchmarks[@]}"; do
+      rm -f "$save_to/$name.csv"
+      if [ -f "$results/$name.csv" ]; then cp "$results/$name.csv" "$save_to"; fi
+    done
+    cp "$results/machine.txt" "$save_to"
     say "saved in ${save_to#"$root/"}"
   fi
 }
