@@ -84,15 +84,16 @@ table_of_perturbation() {
 table_of_hook_cost() {
   cat << 'END'
 What a step costs on the host, in turns in one process. The baseline of the CPU is two readings of its clock, that of CUDA
-the calls that no event timer can do without. p50, p99 and worst are of single calls, timed one by one.
+the calls that no event timer can do without. p50, p99 and worst are of single hooks, timed one by one.
 
 | timeline | what | a step | times the baseline | p50 | p99 | worst |
 |---|---|---|---|---|---|---|
 END
-  from_csv "$rounding"'{
-    print "| " value("timeline") " | " value("what") " | " nanoseconds(value("ns_per_step")) " | " \
-      fixed(value("ratio"), 2) " | " nanoseconds(value("p50_ns")) " | " nanoseconds(value("p99_ns")) " | " \
-      nanoseconds(value("worst_ns")) " |" }' "$1"
+  from_csv "$rounding"'
+    function cell(text) { return (text == "n/a" ? "" : " " text) " |" }
+    { print "| " value("timeline") " | " value("what") " |" cell(nanoseconds(value("ns_per_step"))) \
+        cell(fixed(value("ratio"), 2)) cell(nanoseconds(value("p50_ns"))) cell(nanoseconds(value("p99_ns"))) \
+        cell(nanoseconds(value("worst_ns"))) }' "$1"
 }
 
 table_of_scaling() {
@@ -117,9 +118,11 @@ END
       first[value("question")] = value("value")
       cost_at_first[value("question")] = value("ns_per_step")
     }
-    { last[value("question")] = value("value")
+    {
+      last[value("question")] = value("value")
       cost_at_last[value("question")] = value("ns_per_step")
-      ratio[value("question")] = value("ratio") }
+      ratio[value("question")] = value("ratio")
+    }
     END {
       for (i = 1; i <= count; ++i) {
         q = questions[i]
