@@ -40,7 +40,7 @@ find_missing compiler cmake
 [ "${#missing[@]}" = 0 ] || stop "needs $(packages_of "${missing[@]}")"
 check_cmake
 
-benchmarks=(hook_cost scaling compile_cost perturbation accuracy)
+benchmarks=(hook_cost scaling perturbation accuracy compile_cost)
 build=$root/build/bench
 results=$build/results
 
@@ -144,6 +144,8 @@ benchmark() {
   fi
   [ "$outcome" = ran ] || rm -f "$results/$name.csv"
   row "$name" "$outcome" $((SECONDS - begin)) "$figure"
+  # After each, so that a run that is cut short leaves what it had.
+  if [ -n "${OUT:-}" ]; then mkdir -p "$OUT" && cp -r "$results" "$OUT"; fi
 }
 
 # on_gpu NAME PROGRAM COMMAND...: the same, where that program was built and has a GPU to run on.
@@ -189,13 +191,12 @@ hook_cost_size=()
 [ "${#quick[@]}" = 0 ] || hook_cost_size=(--steps 2000 --blocks 11)
 benchmark hook_cost "$programs/hook_cost" "${hook_cost_size[@]}" --csv "$results/hook_cost.csv"
 benchmark scaling "$programs/scaling" "${quick[@]}" --csv "$results/scaling.csv"
-benchmark compile_cost "$root/tests/bench/compile_cost.sh" "${quick[@]}" --csv "$results/compile_cost.csv"
 on_gpu perturbation perturbation "$programs/perturbation" "${quick[@]}" --csv "$results/perturbation.csv"
 on_gpu accuracy accuracy "$root/tests/bench/accuracy.sh" "$build" "$results" "${quick[@]}"
+benchmark compile_cost "$root/tests/bench/compile_cost.sh" "${quick[@]}" --csv "$results/compile_cost.csv"
 
 printf '\n'
 [ -z "$save_to" ] || save
-if [ -n "${OUT:-}" ]; then mkdir -p "$OUT" && cp -r "$results" "$OUT"; fi
 say "results in ${results#"$root/"}"
 printf '\n%-13s %-9s %7s  %s\n' benchmark result seconds "key figure"
 printf '%s\n' "${table[@]}"
