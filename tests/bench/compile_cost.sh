@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # What including steptimer adds to the compilation of a file that includes what the headers need anyway: the standard
-# library, CUDA, fmt. Three files (empty, with the headers needed, with steptimer as well) are compiled in turns. A round
-# goes over all headers and compilers, so that a busy moment of the machine is one for all; figures are medians over the
-# rounds, and what is added the median of the rounds' own differences.
+# library, CUDA, fmt. Three files (empty, with the headers needed, with steptimer as well) are compiled in turns. A
+# round goes over all headers and compilers, so that a busy moment of the machine is one for all; figures are medians
+# over the rounds, and what is added the median of the rounds' own differences.
 #
 #   tests/bench/compile_cost.sh [--quick] [--rounds N] [--csv FILE]     15 rounds; --quick: 5
 #

@@ -83,8 +83,8 @@ table_of_perturbation() {
 
 table_of_hook_cost() {
   cat << 'END'
-What a step costs on the host, in turns in one process. The baseline of the CPU is two readings of its clock, that of CUDA
-the calls that no event timer can do without. p50, p99 and worst are of single hooks, timed one by one.
+What a step costs on the host, in turns in one process. The baseline of the CPU is two readings of its clock, that of
+CUDA the calls that no event timer can do without. p50, p99 and worst are of single hooks, timed one by one.
 
 | timeline | what | a step | times the baseline | p50 | p99 | worst |
 |---|---|---|---|---|---|---|
@@ -151,8 +151,8 @@ END
 sentence_of_machine() {
   awk '{ name = $1; sub(/^[^ ]* +/, ""); at[name] = $0 }
     END {
-      print "The tables below were measured by `" at["command"] "` on " ("gpu" in at ? at["gpu"] ", CUDA " at["cuda"] ", " : "") \
-        at["cores"] " cores of " at["cpu"] ", " at["os"] ", on " at["date"] "."
+      gpu = "gpu" in at ? at["gpu"] ", CUDA " at["cuda"] ", " : ""
+      print "The tables below were measured by `" at["command"] "` on " gpu at["cores"] " cores of " at["cpu"] ", " at["os"] ", on " at["date"] "."
     }' "$1" | fold -s -w 120 | sed 's/ $//'
 }
 
@@ -186,7 +186,8 @@ awk -v folder="$folder" '
 [ ! -f "$folder/open" ] || stop "README.md has no line '<!-- end of $(cat "$folder/open") -->'"
 for name in machine "${names[@]}"; do
   grep -qsx "found $name" "$folder/found" ||
-    stop "README.md has no place for a table: add '<!-- $name: made by tests/bench/readme_tables.sh -->' and '<!-- end of $name -->'"
+    stop "README.md has no place for a table: add the lines '<!-- $name: made by tests/bench/readme_tables.sh -->' and \
+'<!-- end of $name -->'"
 done
 
 if cmp -s "$folder/README.md" "$readme"; then exit 0; fi

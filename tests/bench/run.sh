@@ -100,14 +100,16 @@ key_figure() {
   local program
   case $1 in
     hook_cost) program='value("what") == "steptimer" {
-        text = text (text == "" ? "" : "; ") value("timeline") " " value("ns_per_step") " ns a step, ratio " value("ratio") }
+        text = text (text == "" ? "" : "; ") value("timeline") " " value("ns_per_step") " ns a step, ratio " \
+          value("ratio") }
       END { print text }' ;;
     scaling) program='value("question") == "steps" { steps = value("ratio") }
       value("question") == "window" { window = value("ratio") }
       value("question") == "memory" { grown = value("rss_growth_kb") }
       END { print "most to fewest steps " steps ", largest to smallest window " window ", memory +" grown " KB" }' ;;
-    compile_cost) program='value("header") == "steptimer.hpp" && value("added_s") + 0 > core { core = value("added_s") + 0 }
-      value("added_s") + 0 > most { most = value("added_s") + 0; of = value("header") ", " value("compiler") }
+    compile_cost) program='{ added = value("added_s") + 0 }
+      value("header") == "steptimer.hpp" && added > core { core = added }
+      added > most { most = added; of = value("header") ", " value("compiler") }
       END { printf "steptimer.hpp adds at most %.3f s, any header %.3f s (%s)\n", core, most, of }' ;;
     perturbation) program='value("pattern") == "steptimer" && (text == "" || value("change_percent") + 0 > most) {
         most = value("change_percent") + 0; text = value("loop") }
@@ -142,7 +144,7 @@ benchmark() {
     [ "$status" != 0 ] || figure="ended well and left no results that can be read"
     result=1
   fi
-  [ "$outcome" = ran ] || rm -f "$results/$name.csv"
+  has_rows "$results/$name.csv" || rm -f "$results/$name.csv"
   row "$name" "$outcome" $((SECONDS - begin)) "$figure"
   # After each, so that a run that is cut short leaves what it had.
   if [ -n "${OUT:-}" ]; then mkdir -p "$OUT" && cp -r "$results" "$OUT"; fi
