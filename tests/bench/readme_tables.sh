@@ -152,7 +152,8 @@ sentence_of_machine() {
   awk '{ name = $1; sub(/^[^ ]* +/, ""); at[name] = $0 }
     END {
       gpu = "gpu" in at ? at["gpu"] ", CUDA " at["cuda"] ", " : ""
-      print "The tables below were measured by `" at["command"] "` on " gpu at["cores"] " cores of " at["cpu"] ", " at["os"] ", on " at["date"] "."
+      print "The tables below were measured by `" at["command"] "` on " gpu at["cores"] \
+        " cores of " at["cpu"] ", " at["os"] ", on " at["date"] "."
     }' "$1" | fold -s -w 120 | sed 's/ $//'
 }
 
