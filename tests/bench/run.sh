@@ -3,9 +3,9 @@
 # fmt and PyTorch where they are; it installs nothing and needs no network. No figure decides about the exit code, only
 # whether the programs ran.
 #
-#   tests/bench/run.sh [--quick] [--save [NAME]]
+#   tests/bench/run.sh [--quick] [--build FOLDER] [--save [NAME]]
 #
-# The results are left in build/bench/results, and copied into the folder OUT where that is set. --save also puts them
+# The results are left in build/bench/results (FOLDER/results), and copied into the folder OUT where that is set. --save also puts them
 # into tests/bench/results, which is for a machine with a GPU, where all benchmarks ran: README.md shows those. Another
 # machine has a NAME: its results go into tests/bench/results/NAME.
 script_name=tests/bench/run.sh
@@ -19,9 +19,15 @@ export LC_ALL=C
 command_line=$script_name${*:+ $*}
 quick=()
 save_to=
+build=$root/build/bench
 while [ $# != 0 ]; do
   case $1 in
     --quick) quick=(--quick) ;;
+    --build)
+      [ $# -gt 1 ] || stop "--build takes a folder"
+      build=$2
+      shift
+      ;;
     --save)
       save_to=$root/tests/bench/results
       if [ $# -gt 1 ] && [[ $2 != --* ]]; then
@@ -30,7 +36,7 @@ while [ $# != 0 ]; do
         shift
       fi
       ;;
-    *) stop "unknown option '$1'; there are --quick and --save [NAME]" ;;
+    *) stop "unknown option '$1'; there are --quick, --build FOLDER and --save [NAME]" ;;
   esac
   shift
 done
@@ -41,7 +47,6 @@ find_missing compiler cmake
 check_cmake
 
 benchmarks=(hook_cost scaling perturbation accuracy compile_cost)
-build=$root/build/bench
 results=$build/results
 
 has_gpu() { nvidia-smi -L > /dev/null 2>&1 || [ -e /dev/nvidiactl ]; }
