@@ -12,5 +12,7 @@ int main(int argc, char** argv) {
     std::printf("SKIPPED: %s\n", reason.c_str());
     return 77;
   }
-  return run_catch(argc, argv);
+  const int result = run_catch(argc, argv);
+  device_work::end();
+  return result;
 }

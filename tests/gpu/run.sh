@@ -77,7 +77,7 @@ if [ $# = 0 ]; then
   program cuda_training '^data_wait' --epochs 5 --loader-delay-ms 4 --prefetch 8
   program bleed_through '%$'
   program soak 'steps started' --timeline cuda
-  sanitized steptimer_gpu_tests_legacy
+  sanitized steptimer_gpu_tests_legacy '~[timing]'
   sanitized cuda_training --epochs 2 --quiet
   benchmarks=$build/benchmarks.log
   "$root/tests/bench/run.sh" --quick --build "$build" 2>&1 | tee "$benchmarks" || result=1

@@ -25,6 +25,9 @@ using std::chrono::nanoseconds;
 /// devices than that.
 [[nodiscard]] bool begin(int devices = 1);
 
+/// Call last in a program whose leaks are looked for: gives back what begin() has taken.
+void end();
+
 /// On the fake, makes a forked child behave like one; on a GPU it does by itself.
 void in_forked_child();
 

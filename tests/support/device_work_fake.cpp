@@ -29,6 +29,8 @@ bool begin(int devices) {
   return registered;
 }
 
+void end() {}
+
 void in_forked_child() { fake_cuda::set_fork_child(true); }
 
 bool has_context(int device, bool& known) {

@@ -104,6 +104,12 @@ bool begin(int devices) {
   return true;
 }
 
+void end() {
+  volatile unsigned*& host = flags().host;
+  if (host != nullptr) must(cudaFreeHost(const_cast<unsigned*>(host)), "cudaFreeHost");
+  host = nullptr;
+}
+
 void in_forked_child() {}
 
 bool has_context(int device, bool& known) {
