@@ -95,6 +95,30 @@ foreach(source IN LISTS isolated_sources)
   steptimer_discover_rows("${name}_fake" "fake_cuda.${name}" LABELS fake_cuda TIMEOUT 60 SKIP_RETURN_CODE 77)
 endforeach()
 
+# single: the same tests against the library as one file, which each header's name stands for here.
+set(single_include "${CMAKE_CURRENT_BINARY_DIR}/single_include")
+file(GLOB_RECURSE all_headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/include"
+  "${PROJECT_SOURCE_DIR}/include/steptimer/*.hpp")
+foreach(header IN LISTS all_headers)
+  file(CONFIGURE OUTPUT "${single_include}/${header}" CONTENT "#include \"${steptimer_single_header}\"\n")
+endforeach()
+# steptimer_single_test(<name> <sources>...): sources and what they link, as one test.
+function(steptimer_single_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  set(program "steptimer_single_${name}_tests")
+  add_executable("${program}" support/main.cpp ${arg_SOURCES})
+  add_dependencies("${program}" steptimer_single_header)
+  target_compile_features("${program}" PRIVATE cxx_std_17)
+  target_include_directories("${program}" PRIVATE "${single_include}")
+  target_link_libraries("${program}" PRIVATE steptimer_catch steptimer_warnings steptimer_test_build ${arg_LINK})
+  add_test(NAME "single.${name}" COMMAND "${program}")
+  set_tests_properties("single.${name}" PROPERTIES LABELS single TIMEOUT ${case_timeout})
+endfunction()
+steptimer_single_test(unit SOURCES ${unit_sources} LINK $<TARGET_NAME_IF_EXISTS:fmt::fmt>)
+steptimer_single_test(conformance SOURCES ${conformance_sources} LINK steptimer_fake_cuda)
+steptimer_single_test(fake_cuda SOURCES support/device_work_fake.cpp ${unit_cuda_sources} ${gpu_sources}
+  LINK steptimer_fake_cuda)
+
 # Two meanings of stream 0 in one program.
 set(default_streams_sources gpu/default_streams/main.cpp gpu/default_streams/legacy.cpp
   gpu/default_streams/per_thread.cpp)
