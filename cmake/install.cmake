@@ -1,4 +1,5 @@
-# The headers and the CMake package, installed and, for find_package() without an install, in the build tree.
+# The headers, the CMake package and a pkg-config file, installed and as archives; and for find_package() without an
+# install, the package in the build tree.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -30,3 +31,20 @@ install(FILES
   "${PROJECT_BINARY_DIR}/steptimer-config-version.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/steptimer-optional.cmake"
   DESTINATION "${steptimer_package_dir}")
+
+# For builds without CMake. It finds the headers from where it lies itself, so the folder may be moved.
+configure_file("${PROJECT_SOURCE_DIR}/cmake/steptimer.pc.in" "${PROJECT_BINARY_DIR}/steptimer.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/steptimer.pc" DESTINATION "${CMAKE_INSTALL_DATADIR}/pkgconfig")
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/steptimer")
+
+# Archives: cpack in the build tree for what is installed, cpack --config CPackSourceConfig.cmake for the source.
+if(PROJECT_IS_TOP_LEVEL)
+  set(CPACK_GENERATOR TGZ ZIP)
+  set(CPACK_SOURCE_GENERATOR TGZ ZIP)
+  set(CPACK_PACKAGE_FILE_NAME "steptimer-${PROJECT_VERSION}")
+  set(CPACK_SOURCE_PACKAGE_FILE_NAME "steptimer-${PROJECT_VERSION}-source")
+  set(CPACK_SOURCE_IGNORE_FILES "/[.]git/" "/build/")
+  set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
+  set(CPACK_VERBATIM_VARIABLES ON)
+  include(CPack)
+endif()

@@ -5,6 +5,9 @@
 #   run.sh build WAY HIDDEN      WAY: folder, fetch, build_tree, install_tree
 #                                HIDDEN: none, cuda, format, both; own_fmt: the project brings a fmt of its own
 #   run.sh refuse                a package that cannot be had is refused with its reason
+#   run.sh clean                 nothing of this machine's folders is in what was installed
+#   run.sh pkg_config            without CMake, by the pkg-config file
+#   run.sh archives              from the archives that cpack makes, of what is installed and of the source
 #   run.sh                       all of it
 set -eu
 
@@ -88,10 +91,55 @@ add_subdirectory(\"$source\" steptimer)"
 add_subdirectory(\"$source\" steptimer)"
 }
 
+clean() {
+  for folder in "$source" "$work"; do
+    if grep -rlF "$folder" "$package/prefix"; then
+      echo "the files above name $folder"
+      exit 1
+    fi
+  done
+  echo "no installed file names a folder of this machine"
+}
+
+# The smallest program, against whatever finds the headers: arguments are those of the compiler.
+compile_without_cmake() {
+  printf '#include <steptimer/steptimer.hpp>\nint main() { steptimer::CpuTimer timer; return timer.finish() ? 0 : 1; }\n' \
+    > "$work/plain.cpp"
+  "${CONSUMER_CXX:-c++}" -std=c++17 "$work/plain.cpp" "$@" -o "$work/plain"
+  "$work/plain"
+}
+
+# The prefix is moved first: it has to work from any place.
+pkg_config() {
+  rm -rf "$work/moved"
+  cp -r "$package/prefix" "$work/moved"
+  PKG_CONFIG_PATH=$work/moved/share/pkgconfig
+  export PKG_CONFIG_PATH
+  pkg-config --exact-version "$(sed -n 's/^Version: //p' "$PKG_CONFIG_PATH/steptimer.pc")" steptimer
+  # shellcheck disable=SC2046
+  compile_without_cmake $(pkg-config --cflags --libs steptimer)
+}
+
+archives() {
+  cpack=${CONSUMER_CPACK:-$(dirname "$cmake")/cpack}
+  rm -rf "$work/archives"
+  mkdir -p "$work/archives"
+  (cd "$package/build" && "$cpack" -G TGZ -B "$work/archives" &&
+    "$cpack" -G TGZ -B "$work/archives" --config CPackSourceConfig.cmake)
+  cd "$work/archives"
+  for archive in *.tar.gz; do tar -xzf "$archive"; done
+  unpacked=$(echo steptimer-*-source)
+  configure "$here" "$work/archives/consumer" -DCONSUMER_FROM=package "-DCONSUMER_EXPECTS=$found" \
+    "-DCMAKE_PREFIX_PATH=$work/archives/${unpacked%-source}"
+  "$cmake" --build "$work/archives/consumer"
+  "$work/archives/consumer/consumer"
+  compile_without_cmake "-I$work/archives/$unpacked/include"
+}
+
 case ${1:-all} in
   prepare) prepare ;;
   build) build "$2" "$3" ;;
-  refuse) refuse ;;
+  refuse | clean | pkg_config | archives) "$1" ;;
   all)
     prepare
     for way in folder build_tree install_tree; do
@@ -100,6 +148,9 @@ case ${1:-all} in
     build fetch none
     build folder own_fmt
     refuse
+    clean
+    pkg_config
+    archives
     ;;
-  *) echo "run.sh: prepare, build, refuse, or nothing for all" >&2; exit 2 ;;
+  *) echo "run.sh: prepare, build, refuse, clean, pkg_config, archives, or nothing for all" >&2; exit 2 ;;
 esac
