@@ -149,7 +149,7 @@ long resident_kilobytes() {
 
 // --- what is measured
 
-TEST_CASE("work still queued when the end hook runs is batch time, not data wait") {
+TEST_CASE("work still queued when the end hook runs is batch time, not data wait", "[case-01]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -180,7 +180,7 @@ TEST_CASE("work still queued when the end hook runs is batch time, not data wait
   recorded.check_gaps();
 }
 
-TEST_CASE("steps that read the loss: each alone and all together show the wait that was built in") {
+TEST_CASE("steps that read the loss: each alone and all together show the wait that was built in", "[case-03]") {
   const int every = GENERATE(1, 10, 50);
   const bool inside_the_step = GENERATE(true, false);
   INFO("the loss is read every " << every << " steps, " << (inside_the_step ? "inside" : "after") << " the step");
@@ -247,7 +247,7 @@ TEST_CASE("steps that read the loss: each alone and all together show the wait t
   recorded.check_gaps();
 }
 
-TEST_CASE("a device that is always busy waits for no data, whichever call lets the host wait") {
+TEST_CASE("a device that is always busy waits for no data, whichever call lets the host wait", "[case-03]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -279,7 +279,7 @@ TEST_CASE("a device that is always busy waits for no data, whichever call lets t
   recorded.check_gaps();
 }
 
-TEST_CASE("samples that become ready in one poll are all counted") {
+TEST_CASE("samples that become ready in one poll are all counted", "[case-07]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -313,7 +313,7 @@ TEST_CASE("samples that become ready in one poll are all counted") {
   recorded.check();
 }
 
-TEST_CASE("a pause keeps validation out of the data time") {
+TEST_CASE("a pause keeps validation out of the data time", "[case-09]") {
   const bool paused = GENERATE(true, false);
   INFO((paused ? "with" : "without") << " pause()");
   const nanoseconds compute = either(90ms, 9ms);
@@ -355,7 +355,7 @@ TEST_CASE("a pause keeps validation out of the data time") {
   if (paused) recorded.check_gaps();
 }
 
-TEST_CASE("a pause inside a step leaves that step without a gap") {
+TEST_CASE("a pause inside a step leaves that step without a gap", "[case-09]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -377,7 +377,7 @@ TEST_CASE("a pause inside a step leaves that step without a gap") {
   recorded.check_gaps();
 }
 
-TEST_CASE("the last step is not lost") {
+TEST_CASE("the last step is not lost", "[case-11]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -419,7 +419,7 @@ TEST_CASE("the last step is not lost") {
   CHECK(recorded.warnings().empty());
 }
 
-TEST_CASE("a cold first step counts as warm-up and is still to be read") {
+TEST_CASE("a cold first step counts as warm-up and is still to be read", "[case-12]") {
   const nanoseconds cold = either(5s, 200ms);
   const nanoseconds warm = either(10ms, 1ms);
   REQUIRE(device_work::begin());
@@ -475,7 +475,7 @@ TEST_CASE("only every n-th step is measured, with the gap to the step right afte
   recorded.check_gaps();
 }
 
-TEST_CASE("unbalanced calls cost the steps they concern and nothing else") {
+TEST_CASE("unbalanced calls cost the steps they concern and nothing else", "[case-44]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -514,7 +514,7 @@ TEST_CASE("unbalanced calls cost the steps they concern and nothing else") {
 
 // --- a device that is behind
 
-TEST_CASE("steps that run ahead of the device come out in order with their own times") {
+TEST_CASE("steps that run ahead of the device come out in order with their own times", "[case-35]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -538,7 +538,7 @@ TEST_CASE("steps that run ahead of the device come out in order with their own t
   recorded.check_gaps();
 }
 
-TEST_CASE("asking for a step that is not ready is no error, however often") {
+TEST_CASE("asking for a step that is not ready is no error, however often", "[case-17][case-19]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -671,7 +671,7 @@ TEST_CASE("beyond max_in_flight steps are skipped and counted, and those before 
   recorded.check_gaps();
 }
 
-TEST_CASE("a timer moved with steps in flight goes on where it was") {
+TEST_CASE("a timer moved with steps in flight goes on where it was", "[case-22]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -759,7 +759,7 @@ TEST_CASE("a released timer can be used again") {
 
 // --- what is left alone
 
-TEST_CASE("a capture that contains the hooks ends as it would without them") {
+TEST_CASE("a capture that contains the hooks ends as it would without them", "[case-23]") {
   const auto mode =
       GENERATE(cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed);
   const bool start_inside = GENERATE(true, false);
@@ -818,7 +818,7 @@ TEST_CASE("a capture that contains the hooks ends as it would without them") {
   recorded.check();
 }
 
-TEST_CASE("a capture elsewhere ends as it would without a timer") {
+TEST_CASE("a capture elsewhere ends as it would without a timer", "[case-24]") {
   const auto mode =
       GENERATE(cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed);
   const bool same_stream = GENERATE(false, true);
@@ -870,7 +870,7 @@ TEST_CASE("a capture elsewhere ends as it would without a timer") {
   }
 }
 
-TEST_CASE("a timer's first step while a capture runs elsewhere") {
+TEST_CASE("a timer's first step while a capture runs elsewhere", "[case-24]") {
   const auto mode =
       GENERATE(cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed);
   const bool same_thread = GENERATE(true, false);
@@ -897,7 +897,7 @@ TEST_CASE("a timer's first step while a capture runs elsewhere") {
   CHECK(cudaPeekAtLastError() == cudaSuccess);
 }
 
-TEST_CASE("a timer on the legacy stream leaves the capture of a blocking stream alone") {
+TEST_CASE("a timer on the legacy stream leaves the capture of a blocking stream alone", "[case-24]") {
   REQUIRE(device_work::begin());
   const device_work::Stream blocking(cudaStreamDefault);
   const RecordedSteps recorded;
@@ -921,7 +921,7 @@ TEST_CASE("a timer on the legacy stream leaves the capture of a blocking stream 
   CHECK(adds_up(timer.counts()));
 }
 
-TEST_CASE("hooks on one stream do not hold up others") {
+TEST_CASE("hooks on one stream do not hold up others", "[case-32]") {
   const bool on_legacy_stream = GENERATE(false, true);
   INFO("the timer is on " << (on_legacy_stream ? "the legacy stream: the control" : "a stream of its own"));
   REQUIRE(device_work::begin());
@@ -959,7 +959,7 @@ TEST_CASE("hooks on one stream do not hold up others") {
   if (device_work::exact()) CHECK(milliseconds == Approx(on_legacy_stream ? 100.0 : 50.0));
 }
 
-TEST_CASE("an error of the caller's stays pending, and no step is lost by it") {
+TEST_CASE("an error of the caller's stays pending, and no step is lost by it", "[case-19]") {
   const bool behind = GENERATE(false, true);
   const int error_at = GENERATE(0, 3);
   INFO("the device " << (behind ? "is behind" : "keeps up") << ", error pending from step " << error_at);
@@ -1136,7 +1136,7 @@ TEST_CASE("timers on several threads share nothing") {
   }
 }
 
-TEST_CASE("a timer works from whatever device is current, and changes it not") {
+TEST_CASE("a timer works from whatever device is current, and changes it not", "[case-29]") {
   if (!device_work::begin(2)) {
     SUCCEED("skipped: there is one device");
     return;
@@ -1184,7 +1184,7 @@ TEST_CASE("a timer works from whatever device is current, and changes it not") {
   recorded_0.check_gaps();
 }
 
-TEST_CASE("stream 0 stays that of the device that was current at the first step") {
+TEST_CASE("stream 0 stays that of the device that was current at the first step", "[case-29]") {
   if (!device_work::begin(2)) {
     SUCCEED("skipped: there is one device");
     return;
@@ -1208,7 +1208,7 @@ TEST_CASE("stream 0 stays that of the device that was current at the first step"
   for (std::size_t i = 0; i < 2; ++i) check_time(recorded[i].batch_time, 5ms);
 }
 
-TEST_CASE("a timer makes no context on a device that is not its own") {
+TEST_CASE("a timer makes no context on a device that is not its own", "[case-29]") {
   if (!device_work::begin(2)) {
     SUCCEED("skipped: there is one device");
     return;
@@ -1230,7 +1230,7 @@ TEST_CASE("a timer makes no context on a device that is not its own") {
 
 // --- for a long time
 
-TEST_CASE("a long run takes no more memory than a short one") {
+TEST_CASE("a long run takes no more memory than a short one", "[case-37]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const int steps = device_work::exact() ? 2'000 : 100'000;  // the fake keeps a log of all calls

@@ -497,7 +497,7 @@ TEST_CASE("an error that looks pending or cannot be cleared stops nothing") {
 
 // --- what the status says
 
-TEST_CASE("an error that stays turns the timer off, once and for good") {
+TEST_CASE("an error that stays turns the timer off, once and for good", "[case-21]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -586,7 +586,8 @@ TEST_CASE("a first failure that passes is remembered and one that stays takes it
 
 // --- runtimes with other habits
 
-TEST_CASE("a runtime whose not-ready answer leaves an error behind: the caller's survives, and nothing is lost") {
+TEST_CASE("a runtime whose not-ready answer leaves an error behind: the caller's survives, and nothing is lost",
+          "[case-19]") {
   REQUIRE(device_work::begin());
   fake_cuda::set_not_ready_sets_last_error(true);
   const device_work::Stream stream;
@@ -622,7 +623,7 @@ TEST_CASE("a runtime whose not-ready answer leaves an error behind: the caller's
   for (const auto& record : recorded.records()) CHECK(record.batch_time == nanoseconds{10ms});
 }
 
-TEST_CASE("steps given up before the device reached any leave the caller's error alone") {
+TEST_CASE("steps given up before the device reached any leave the caller's error alone", "[case-19]") {
   const bool not_ready_leaves_an_error = GENERATE(false, true);
   const int how = GENERATE(0, 1, 2, 3, 4);
   INFO("not-ready leaves an error: " << not_ready_leaves_an_error << ", way " << how);
@@ -649,7 +650,7 @@ TEST_CASE("steps given up before the device reached any leave the caller's error
   CHECK(forbidden_violations() == "");
 }
 
-TEST_CASE("an error of the caller's stays pending through every hook") {
+TEST_CASE("an error of the caller's stays pending through every hook", "[case-19]") {
   const bool not_ready_leaves_an_error = GENERATE(false, true);
   const bool keeps_up = GENERATE(false, true);
   REQUIRE(device_work::begin());
@@ -717,7 +718,7 @@ TEST_CASE("without a device the timer turns itself off at the first step") {
 
 // --- the end of a process, its children, a device that is reset
 
-TEST_CASE("a timer that outlives the runtime is silent and touches nothing") {
+TEST_CASE("a timer that outlives the runtime is silent and touches nothing", "[case-46]") {
   const bool finished_before = GENERATE(false, true);
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
@@ -796,7 +797,7 @@ TEST_CASE("a child that only destroys its timer does no harm") {
   fake_cuda::set_fork_child(false);
 }
 
-TEST_CASE("a timer released before a device reset can be used again after it") {
+TEST_CASE("a timer released before a device reset can be used again after it", "[case-49]") {
   REQUIRE(device_work::begin());
   const RecordedSteps recorded;
   {
@@ -817,7 +818,7 @@ TEST_CASE("a timer released before a device reset can be used again after it") {
   CHECK(fake_cuda::events_created() == fake_cuda::events_destroyed());
 }
 
-TEST_CASE("a device reset under a timer costs the timer and nothing else") {
+TEST_CASE("a device reset under a timer costs the timer and nothing else", "[case-49]") {
   struct Way {
     const char* name;
     std::function<void(std::unique_ptr<CudaTimer>&)> call;
@@ -868,7 +869,7 @@ TEST_CASE("a device reset under a timer costs the timer and nothing else") {
   }
 }
 
-TEST_CASE("a device reset before the first finished step: giving steps up is still safe") {
+TEST_CASE("a device reset before the first finished step: giving steps up is still safe", "[case-49]") {
   const bool forget = GENERATE(true, false);
   INFO((forget ? "by reset()" : "by destruction"));
   REQUIRE(device_work::begin());

@@ -260,7 +260,7 @@ TEST_CASE("a device that is a step behind is asked about once a step") {
   CHECK(violations() == "");
 }
 
-TEST_CASE("a step costs two records, no event, no waiting call, however long it runs") {
+TEST_CASE("a step costs two records, no event, no waiting call, however long it runs", "[case-37]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   fake_cuda::set_keep_log(false);
@@ -322,7 +322,7 @@ TEST_CASE("a class that converts to a stream can be given as it is") {
   }));
 }
 
-TEST_CASE("only the stream that was given appears in any call") {
+TEST_CASE("only the stream that was given appears in any call", "[case-32]") {
   const cudaStream_t given = GENERATE(as<cudaStream_t>{}, nullptr, cudaStreamLegacy, cudaStreamPerThread,
                                       reinterpret_cast<cudaStream_t>(std::uintptr_t{3}));
   REQUIRE(device_work::begin(2));
@@ -350,7 +350,7 @@ TEST_CASE("only the stream that was given appears in any call") {
   check_all_events_given_back();
 }
 
-TEST_CASE("events are made on the stream's device, whatever device is current") {
+TEST_CASE("events are made on the stream's device, whatever device is current", "[case-29]") {
   REQUIRE(device_work::begin(3));
   const auto stream = stream_on(1);
   for (const int current : {0, 1, 2}) {
@@ -387,7 +387,7 @@ TEST_CASE("events are made on the stream's device, whatever device is current") 
   }
 }
 
-TEST_CASE("once warm a mark changes no device, wherever its stream is") {
+TEST_CASE("once warm a mark changes no device, wherever its stream is", "[case-29]") {
   REQUIRE(device_work::begin(2));
   const auto stream = stream_on(1);
   CudaTimer timer{stream->get()};
@@ -396,7 +396,7 @@ TEST_CASE("once warm a mark changes no device, wherever its stream is") {
   CHECK(calls_of([&] { timer.on_batch_end(); }) == on_batch_end());
 }
 
-TEST_CASE("timers on two devices in turn") {
+TEST_CASE("timers on two devices in turn", "[case-29]") {
   REQUIRE(device_work::begin(2));
   const auto stream_0 = stream_on(0);
   const auto stream_1 = stream_on(1);
@@ -427,7 +427,7 @@ TEST_CASE("timers on two devices in turn") {
   check_all_events_given_back();
 }
 
-TEST_CASE("stream 0 is that of the device that was current at the first step") {
+TEST_CASE("stream 0 is that of the device that was current at the first step", "[case-29]") {
   REQUIRE(device_work::begin(2));
   const RecordedSteps recorded;
   {
@@ -459,7 +459,7 @@ TEST_CASE("stream 0 is that of the device that was current at the first step") {
   check_all_events_given_back();
 }
 
-TEST_CASE("no context is made where the timer has no business") {
+TEST_CASE("no context is made where the timer has no business", "[case-29]") {
   REQUIRE(device_work::begin(3));
   const auto stream = stream_on(1);
   CHECK(fake_cuda::devices_with_context() == std::vector<int>{0, 1});  // the test's own
@@ -490,7 +490,7 @@ TEST_CASE("hooks that find nothing to measure do not exchange the capture mode, 
 
 // --- capture
 
-TEST_CASE("a stream under capture is asked, and nothing is recorded on it") {
+TEST_CASE("a stream under capture is asked, and nothing is recorded on it", "[case-23]") {
   const bool invalidated = GENERATE(false, true);
   INFO((invalidated ? "the capture is invalidated" : "the capture is active"));
   REQUIRE(device_work::begin());
@@ -530,7 +530,7 @@ TEST_CASE("a stream under capture is asked, and nothing is recorded on it") {
   CHECK(timer.counts().failed == 1);
 }
 
-TEST_CASE("the thread's capture mode is relaxed while events are asked and the caller's own again after") {
+TEST_CASE("the thread's capture mode is relaxed while events are asked and the caller's own again after", "[case-24]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const auto callers =
@@ -570,7 +570,7 @@ TEST_CASE("the thread's capture mode is relaxed while events are asked and the c
 
 // --- values
 
-TEST_CASE("times that the runtime cannot have meant are dropped or clamped, never reported") {
+TEST_CASE("times that the runtime cannot have meant are dropped or clamped, never reported", "[case-39]") {
   const float value = GENERATE(-1.78F, 0.0F, not_a_number, infinite, -infinite, 1e30F, -1e30F);
   const bool in_gap = GENERATE(false, true);
   INFO("elapsed answers " << value << " for the " << (in_gap ? "gap" : "batch"));
@@ -613,7 +613,7 @@ TEST_CASE("times that the runtime cannot have meant are dropped or clamped, neve
   recorded.check();
 }
 
-TEST_CASE("a not-ready answer to elapsed leaves the step queued, to be measured later") {
+TEST_CASE("a not-ready answer to elapsed leaves the step queued, to be measured later", "[case-17]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -638,7 +638,7 @@ TEST_CASE("a not-ready answer to elapsed leaves the step queued, to be measured 
   CHECK(fake_cuda::last_error() == cudaSuccess);
 }
 
-TEST_CASE("durations keep the resolution of the device and lose nothing in sums") {
+TEST_CASE("durations keep the resolution of the device and lose nothing in sums", "[case-40]") {
   REQUIRE(device_work::begin());
   fake_cuda::set_event_tick(32ns);
   const device_work::Stream stream;
@@ -656,7 +656,7 @@ TEST_CASE("durations keep the resolution of the device and lose nothing in sums"
 
 // --- events
 
-TEST_CASE("data time never exceeds the host's own gap") {
+TEST_CASE("data time never exceeds the host's own gap", "[case-03]") {
   const unsigned seed = GENERATE(range(1u, 31u));
   const nanoseconds latency = GENERATE(as<nanoseconds>{}, 0ns, 4us);
   INFO("seed " << seed << ", event latency " << latency.count() << " ns");
@@ -692,7 +692,7 @@ TEST_CASE("data time never exceeds the host's own gap") {
   recorded.check();
 }
 
-TEST_CASE("every event is destroyed once, and none that is null") {
+TEST_CASE("every event is destroyed once, and none that is null", "[case-22]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   {
@@ -726,7 +726,7 @@ TEST_CASE("every event is destroyed once, and none that is null") {
   CHECK(violations() == "");
 }
 
-TEST_CASE("events may be destroyed while the device has yet to reach them") {
+TEST_CASE("events may be destroyed while the device has yet to reach them", "[case-22]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const device_work::Gate gate(stream);
@@ -773,7 +773,7 @@ TEST_CASE("once a step has been measured, no time is asked of an event that is n
   CHECK(fake_cuda::violations(Violation::elapsed_unready) == 0);
 }
 
-TEST_CASE("live events stay within two for each step in flight and three") {
+TEST_CASE("live events stay within two for each step in flight and three", "[case-37]") {
   const unsigned seed = GENERATE(range(1u, 41u));
   INFO("seed " << seed);
   REQUIRE(device_work::begin());
@@ -819,7 +819,7 @@ TEST_CASE("live events stay within two for each step in flight and three") {
   check_all_events_given_back();
 }
 
-TEST_CASE("live events stay within two for each pending step and three where all steps are measured") {
+TEST_CASE("live events stay within two for each pending step and three where all steps are measured", "[case-37]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   CudaTimer timer{stream.get()};
@@ -844,7 +844,7 @@ TEST_CASE("live events stay within two for each pending step and three where all
   CHECK(fake_cuda::events_created() == created);
 }
 
-TEST_CASE("an event still in flight is not recorded again") {
+TEST_CASE("an event still in flight is not recorded again", "[case-35]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -869,7 +869,7 @@ TEST_CASE("an event still in flight is not recorded again") {
   recorded.check();
 }
 
-TEST_CASE("ten thousand questions about a step that is not ready leave no trace") {
+TEST_CASE("ten thousand questions about a step that is not ready leave no trace", "[case-17][case-19]") {
   const bool not_ready_leaves_an_error = GENERATE(false, true);
   REQUIRE(device_work::begin());
   fake_cuda::set_not_ready_sets_last_error(not_ready_leaves_an_error);
