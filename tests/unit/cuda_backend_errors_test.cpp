@@ -52,6 +52,32 @@ void run_steps_kept_up(CudaTimer& timer, cudaStream_t stream, int steps) {
   }
 }
 
+/// What may be the first thing done to a timer whose device, or runtime, has gone, with a step open and one pending.
+struct Way {
+  const char* name;
+  std::function<void(std::unique_ptr<CudaTimer>&)> call;
+  bool turns_off;
+  bool marks = false;
+};
+const Way ways[] = {
+    {"hooks",
+     [](auto& t) {
+       for (int i = 0; i < 5; ++i) {
+         t->on_batch_start();
+         t->on_batch_end();
+       }
+     },
+     true, true},
+    {"end of the open step", [](auto& t) { t->on_batch_end(); }, true, true},
+    {"poll", [](auto& t) { t->poll(); }, true},
+    {"finish", [](auto& t) { t->finish(); }, true},
+    {"release", [](auto& t) { t->release(); }, false},
+    {"reset", [](auto& t) { t->reset(); }, false},
+    {"move", [](auto& t) { t = std::make_unique<CudaTimer>(std::move(*t)); }, false},
+    {"move assignment", [](auto& t) { *t = CudaTimer{}; }, false},
+    {"nothing", [](auto&) {}, false},
+};
+
 /// One life of a timer, from its first step to its end, in which everything happens once.
 class Life : public Watched {
  public:
@@ -349,6 +375,41 @@ TEST_CASE("an error that stays turns the timer off, once and for good", "[case-2
   CHECK(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
 }
 
+TEST_CASE("whatever a kernel does to its device, the first call to see it turns the timer off and the user sees it too",
+          "[case-21]") {
+  const cudaError_t code =
+      GENERATE(cudaErrorIllegalAddress, cudaErrorLaunchFailure, cudaErrorLaunchTimeout, cudaErrorAssert,
+               cudaErrorHardwareStackError, cudaErrorIllegalInstruction, cudaErrorMisalignedAddress,
+               cudaErrorInvalidAddressSpace, cudaErrorInvalidPc, cudaErrorECCUncorrectable, cudaErrorUnknown);
+  const bool measured_before = GENERATE(false, true);
+  INFO("code " << code << (measured_before ? ", steps were measured before" : ", in the first step"));
+  for (const Way& way : ways) {
+    INFO(way.name);
+    REQUIRE(device_work::begin());
+    const device_work::Stream stream;
+    const RecordedSteps recorded;
+    auto timer = std::make_unique<CudaTimer>(stream.get(), recorded.options());
+    if (measured_before) run_steps_kept_up(*timer, stream, 4);
+    run_step(*timer, stream, 1ms);
+    timer->on_batch_start();
+    fake_cuda::fault_device(0, code);
+    fake_cuda::advance(50ms);
+    way.call(timer);
+    CHECK(adds_up(timer->counts()));
+    if (way.turns_off) {
+      CHECK(timer->status().state == TimerState::failed);
+      CHECK(timer->status().error_code == code);
+      CHECK(timer->counts().pending == 0);
+      CHECK(recorded.warnings().size() <= 2);  // of the open step, and of this
+    }
+    timer.reset();
+    CHECK(forbidden_violations() == "");
+    CHECK(fake_cuda::last_error() == cudaSuccess);
+    const fake_cuda::UserCode user;
+    CHECK(cudaDeviceSynchronize() == code);
+  }
+}
+
 TEST_CASE("a timer that has turned itself off tries again after a release") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
@@ -569,6 +630,38 @@ TEST_CASE("a timer that outlives the runtime is silent and touches nothing", "[c
   fake_cuda::set_unloading(false);
 }
 
+TEST_CASE("when the runtime has gone, whatever is done first to a timer is silent or said once, and harmless",
+          "[case-46]") {
+  const bool measured_before = GENERATE(false, true);
+  INFO((measured_before ? "steps were measured before" : "the first step is pending"));
+  for (const Way& way : ways) {
+    INFO(way.name);
+    REQUIRE(device_work::begin());
+    const device_work::Stream stream;
+    const RecordedSteps recorded;
+    auto timer = std::make_unique<CudaTimer>(stream.get(), recorded.options());
+    if (measured_before) run_steps_kept_up(*timer, stream, 4);
+    run_step(*timer, stream, 1ms);
+    timer->on_batch_start();
+    fake_cuda::advance(50ms);
+    fake_cuda::set_unloading(true);
+    fake_cuda::clear_log();
+    way.call(timer);
+    CHECK(adds_up(timer->counts()));
+    if (way.marks) {
+      CHECK(timer->status().state == TimerState::failed);
+      CHECK(timer->status().error_code == cudaErrorCudartUnloading);
+    } else {  // an answer of "unloading" looks like an error of the caller's, so a reading is put off
+      CHECK(recorded.warnings().empty());
+    }
+    CHECK(recorded.warnings().size() <= 2);
+    timer.reset();
+    CHECK(forbidden_violations() == "");
+    CHECK(fake_cuda::calls() <= 12);
+    fake_cuda::set_unloading(false);
+  }
+}
+
 TEST_CASE("in a forked child the timer turns itself off") {
   const bool finished_before = GENERATE(false, true);
   REQUIRE(device_work::begin());
@@ -632,29 +725,72 @@ TEST_CASE("a timer released before a device reset can be used again after it", "
   CHECK(fake_cuda::events_created() == fake_cuda::events_destroyed());
 }
 
+TEST_CASE("after a timer has given its events back and the device was reset, a fresh timer measures its steps",
+          "[case-49]") {
+  const int how = GENERATE(0, 1, 2);
+  const bool in_flight = GENERATE(false, true);
+  const char* const ways_to_give_back[] = {"release", "assignment of a timer without steps", "destruction"};
+  INFO(ways_to_give_back[how] << (in_flight ? ", steps in flight" : ", nothing in flight"));
+  REQUIRE(device_work::begin());
+  const auto make_stream = [] {
+    const fake_cuda::UserCode user;
+    cudaStream_t stream = nullptr;  // goes with the device
+    REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+    return stream;
+  };
+  const RecordedSteps recorded;
+  {
+    const cudaStream_t stream = make_stream();
+    auto timer = std::make_unique<CudaTimer>(stream, recorded.options());
+    run_steps_kept_up(*timer, stream, 3);
+    for (int i = 0; i < 3 && in_flight; ++i) run_step(*timer, stream, 1ms);
+    if (how == 0) timer->release();
+    if (how == 1) *timer = CudaTimer{};
+    if (how == 2) timer.reset();
+    reset_device();
+
+    const cudaStream_t next_stream = make_stream();
+    const RecordedSteps of_the_fresh_one;
+    CudaTimer fresh{next_stream, of_the_fresh_one.options()};
+    run_steps_kept_up(fresh, next_stream, 3);
+    CHECK(fresh.finish());
+    REQUIRE(of_the_fresh_one.size() == 3);
+    for (const auto& record : of_the_fresh_one.records()) CHECK(record.batch_time == nanoseconds{1ms});
+    CHECK(of_the_fresh_one.warnings().empty());
+  }
+  CHECK(recorded.warnings().empty());
+  CHECK(forbidden_violations() == "");
+  CHECK(fake_cuda::last_error() == cudaSuccess);
+  CHECK(fake_cuda::events_created() == fake_cuda::events_destroyed());
+}
+
+TEST_CASE("the reset of another device is nothing to a timer", "[case-49][case-29]") {
+  REQUIRE(device_work::begin(2));
+  const device_work::Stream stream;
+  const RecordedSteps recorded;
+  {
+    CudaTimer timer{stream.get(), recorded.options()};
+    run_steps_kept_up(timer, stream, 3);
+    run_step(timer, stream, 1ms);
+    timer.on_batch_start();
+    set_device(1);
+    reset_device();
+    timer.on_batch_end();
+    for (int i = 0; i < 3; ++i) run_step(timer, stream, 1ms);
+    CHECK(timer.finish());
+    CHECK(fake_cuda::current_device() == 1);
+    CHECK(timer.counts().measured == 8);
+    CHECK(timer.counts().failed == 0);
+    timer.release();
+    run_step(timer, stream, 1ms);
+  }
+  set_device(0);
+  CHECK(recorded.warnings().empty());
+  CHECK(forbidden_violations() == "");
+  CHECK(fake_cuda::events_created() == fake_cuda::events_destroyed());
+}
+
 TEST_CASE("a device reset under a timer costs the timer and nothing else", "[case-49]") {
-  struct Way {
-    const char* name;
-    std::function<void(std::unique_ptr<CudaTimer>&)> call;
-    bool turns_off;
-  };
-  const Way ways[] = {
-      {"hooks",
-       [](auto& t) {
-         for (int i = 0; i < 5; ++i) {
-           t->on_batch_start();
-           t->on_batch_end();
-         }
-       },
-       true},
-      {"end of the open step", [](auto& t) { t->on_batch_end(); }, true},
-      {"poll", [](auto& t) { t->poll(); }, true},
-      {"finish", [](auto& t) { t->finish(); }, true},
-      {"release", [](auto& t) { t->release(); }, false},
-      {"reset", [](auto& t) { t->reset(); }, false},
-      {"move", [](auto& t) { t = std::make_unique<CudaTimer>(std::move(*t)); }, false},
-      {"nothing", [](auto&) {}, false},
-  };
   for (const Way& way : ways) {
     INFO(way.name);
     REQUIRE(device_work::begin());
@@ -719,4 +855,88 @@ TEST_CASE("an error that is pending from the first step on and never read does n
   CHECK(timer.counts().measured == 2000);
   CHECK(fake_cuda::last_error() == cudaErrorInvalidValue);
   fake_cuda::set_last_error(cudaSuccess);
+}
+
+// --- what the caller does wrong
+
+TEST_CASE("a stream that has been destroyed costs the steps marked on it, and those before it are measured") {
+  REQUIRE(device_work::begin());
+  const RecordedSteps recorded;
+  auto stream = std::make_unique<device_work::Stream>();
+  {
+    CudaTimer timer{stream->get(), recorded.options()};
+    for (int i = 0; i < 3; ++i) run_step(timer, *stream, 1ms);
+    timer.on_batch_start();
+    stream.reset();
+    timer.on_batch_end();
+    for (int i = 0; i < 5; ++i) {
+      timer.on_batch_start();
+      timer.on_batch_end();
+    }
+    CHECK(fake_cuda::last_error() == cudaSuccess);
+    fake_cuda::finish_all();
+    fake_cuda::advance(10ms);
+    CHECK(timer.finish());
+    CHECK(recorded.size() == 3);
+    CHECK(timer.counts().failed == 6);
+    CHECK(adds_up(timer.counts()));
+    CHECK(recorded.warnings().size() == 1);
+    CHECK(timer.status().state == TimerState::ok);
+    CHECK(timer.status().error_code == cudaErrorInvalidResourceHandle);
+  }
+  CHECK(fake_cuda::events_created() == fake_cuda::events_destroyed());
+}
+
+TEST_CASE("on_record may call anything of a timer, with nothing of the timer's in force") {
+  const int what = GENERATE(range(0, 9));
+  const bool on_another_device = GENERATE(false, true);
+  INFO("call " << what);
+  REQUIRE(device_work::begin(2));
+  if (on_another_device) set_device(1);
+  const device_work::Stream stream;
+  set_device(0);
+  fake_cuda::set_last_error(cudaSuccess);
+  CudaTimer* self = nullptr;
+  int calls = 0;
+  StepTimerOptions options;
+  options.on_warning = [](std::string_view) {};
+  options.on_record = [&](const steptimer::StepRecord& record) {
+    CHECK(record.batch_time <= 1ms);
+    CHECK(fake_cuda::current_device() == 0);
+    CHECK(fake_cuda::capture_mode() == cudaStreamCaptureModeGlobal);
+    if (++calls > 20) return;
+    switch (what) {
+      case 0: CHECK(self->poll() == 0); break;
+      case 1: self->finish(); break;
+      case 2: self->reset(); break;
+      case 3: self->release(); break;
+      case 4: self->on_batch_start(); break;
+      case 5: self->on_batch_end(); break;
+      case 6: self->pause(); break;
+      case 7: run_step(*self, stream, 1ms); break;
+      default: throw calls;
+    }
+    CHECK(adds_up(self->counts()));
+  };
+  {
+    CudaTimer timer{stream.get(), options};
+    self = &timer;
+    for (int i = 0; i < 5; ++i) run_step(timer, stream, 1ms);
+    device_work::wait_for(stream);
+    timer.poll();
+    for (int i = 0; i < 5; ++i) {
+      run_step(timer, stream, 1ms);
+      device_work::wait_for(stream);
+    }
+    timer.finish(0ns);
+    CHECK(calls >= 1);
+    if (what == 8) CHECK(calls == 1);
+    CHECK(adds_up(timer.counts()));
+    CHECK(timer.status().state == TimerState::ok);
+  }
+  CHECK(fake_cuda::current_device() == 0);
+  CHECK(fake_cuda::capture_mode() == cudaStreamCaptureModeGlobal);
+  CHECK(fake_cuda::last_error() == cudaSuccess);
+  CHECK(forbidden_violations() == "");
+  CHECK(fake_cuda::events_created() == fake_cuda::events_destroyed());
 }
