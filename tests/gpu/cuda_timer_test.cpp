@@ -571,7 +571,7 @@ TEST_CASE("asking for a step that is not ready is no error, however often", "[ca
   CHECK(timer.status().error_code == 0);
 }
 
-TEST_CASE("nothing waits for a device that stands still") {
+TEST_CASE("nothing waits for a device that stands still", "[case-11]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   for (const Entry& entry : entries(stream)) {
@@ -648,7 +648,7 @@ TEST_CASE("the first hooks do not wait either") {
   CHECK(recorded.size() == 3);
 }
 
-TEST_CASE("finish waits as long as it may and no longer") {
+TEST_CASE("finish waits as long as it may and no longer", "[case-11]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;

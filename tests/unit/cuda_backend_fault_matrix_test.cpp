@@ -283,6 +283,7 @@ TEST_CASE("each call of the runtime's may fail at each moment, with each code, h
   const cudaError_t code = GENERATE(from_range(std::begin(codes), std::end(codes)));
   INFO("code " << code);
   Problems problems;
+  std::size_t lives = 0;
   for (const Case& c : all_cases()) {
     for (const std::string& function : Faulty(c, std::nullopt).calls) {
       for (const std::uint64_t times : {std::uint64_t{1}, std::uint64_t{3}, fake_cuda::unlimited}) {
@@ -291,8 +292,10 @@ TEST_CASE("each call of the runtime's may fail at each moment, with each code, h
                        (times == fake_cuda::unlimited ? "always" : std::to_string(times) + " times") +
                        timer.calls_at_problem);
         check(c, timer, code, problems);
+        ++lives;
       }
     }
   }
   CHECK(problems.text() == "");
+  CHECK(lives > 1'000);
 }
