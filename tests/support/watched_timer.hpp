@@ -2,7 +2,6 @@
 // excuses.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <memory>
