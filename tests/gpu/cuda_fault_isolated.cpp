@@ -113,6 +113,23 @@ int fault_inside_a_step() {
   return outcome;
 }
 
+int trap_inside_a_step() {
+  const cudaStream_t stream = new_stream();
+  CudaTimer timer{stream, options()};
+  run_steps(timer, stream, 4);
+  timer.on_batch_start();
+  device_work::fault(stream, device_work::Fault::trap);
+  timer.on_batch_end();
+  ten_thousand_hooks(timer);
+  const cudaError_t code = device_work::wait_for(stream);
+  expect("the user's wait fails", code != cudaSuccess);
+  ten_thousand_hooks(timer);
+  expect_off(timer, code);
+  expect("finish does not wait", timer.finish());
+  expect_code("the user's own synchronisation", cudaDeviceSynchronize(), code);
+  return outcome;
+}
+
 int fault_inside_the_first_step() {
   const cudaStream_t stream = new_stream();
   CudaTimer timer{stream, options()};
@@ -301,6 +318,30 @@ int reset_before_any_step_was_done() {
   return go_on();
 }
 
+int reset_of_another_device() {
+  if (!device_work::begin(2)) {
+    std::printf("SKIPPED: there is one device\n");
+    return skipped;
+  }
+  const cudaStream_t stream = new_stream();
+  CudaTimer timer{stream, options()};
+  run_steps(timer, stream, 3);
+  run_step(timer, stream);
+  timer.on_batch_start();
+  expect_code("make the other device current", cudaSetDevice(1), cudaSuccess);
+  expect_code("reset", cudaDeviceReset(), cudaSuccess);
+  timer.on_batch_end();
+  timer.poll();
+  expect_code("make the timer's device current", cudaSetDevice(0), cudaSuccess);
+  run_steps(timer, stream, 3);
+  expect("the timer finishes", timer.finish(20s));
+  expect("it measured all steps", timer.counts().measured == 8);
+  expect("it is fine", timer.status().state == TimerState::ok);
+  expect("nothing was said", warnings == 0);
+  expect_code("no error is left", cudaPeekAtLastError(), cudaSuccess);
+  return outcome;
+}
+
 // --- the process forks
 
 int fork_child() {
@@ -337,6 +378,7 @@ struct Row {
 
 constexpr Row rows[] = {
     {"fault-inside-a-step", fault_inside_a_step},
+    {"trap-inside-a-step", trap_inside_a_step},
     {"fault-inside-the-first-step", fault_inside_the_first_step},
     {"fault-on-another-stream", fault_on_another_stream},
     {"fault-then-everything-else", fault_then_everything_else},
@@ -349,6 +391,7 @@ constexpr Row rows[] = {
     {"reset-before-release-then-reset", reset_before_release_then_reset},
     {"reset-before-release-then-destruction", reset_before_release_then_destruction},
     {"reset-before-any-step-was-done", reset_before_any_step_was_done},
+    {"reset-of-another-device", reset_of_another_device},
     {"fork-child", fork_child},
 };
 

@@ -149,7 +149,7 @@ long resident_kilobytes() {
 
 // --- what is measured
 
-TEST_CASE("work still queued when the end hook runs is batch time, not data wait") {
+TEST_CASE("work still queued when the end hook runs is batch time, not data wait", "[case-01]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -180,7 +180,7 @@ TEST_CASE("work still queued when the end hook runs is batch time, not data wait
   recorded.check_gaps();
 }
 
-TEST_CASE("steps that read the loss: each alone and all together show the wait that was built in", "[timing]") {
+TEST_CASE("steps that read the loss: each alone and all together show the wait that was built in", "[timing][case-03]") {
   const int every = GENERATE(1, 10, 50);
   const bool inside_the_step = GENERATE(true, false);
   INFO("the loss is read every " << every << " steps, " << (inside_the_step ? "inside" : "after") << " the step");
@@ -253,7 +253,7 @@ TEST_CASE("steps that read the loss: each alone and all together show the wait t
   recorded.check_gaps();
 }
 
-TEST_CASE("a device that is always busy waits for no data, whichever call lets the host wait") {
+TEST_CASE("a device that is always busy waits for no data, whichever call lets the host wait", "[case-03]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -285,7 +285,7 @@ TEST_CASE("a device that is always busy waits for no data, whichever call lets t
   recorded.check_gaps();
 }
 
-TEST_CASE("samples that become ready in one poll are all counted") {
+TEST_CASE("samples that become ready in one poll are all counted", "[case-07]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -319,7 +319,7 @@ TEST_CASE("samples that become ready in one poll are all counted") {
   recorded.check();
 }
 
-TEST_CASE("a pause keeps validation out of the data time") {
+TEST_CASE("a pause keeps validation out of the data time", "[case-09]") {
   const bool paused = GENERATE(true, false);
   INFO((paused ? "with" : "without") << " pause()");
   const nanoseconds compute = either(90ms, 9ms);
@@ -361,7 +361,7 @@ TEST_CASE("a pause keeps validation out of the data time") {
   if (paused) recorded.check_gaps();
 }
 
-TEST_CASE("a pause inside a step leaves that step without a gap") {
+TEST_CASE("a pause inside a step leaves that step without a gap", "[case-09]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -383,7 +383,7 @@ TEST_CASE("a pause inside a step leaves that step without a gap") {
   recorded.check_gaps();
 }
 
-TEST_CASE("the last step is not lost") {
+TEST_CASE("the last step is not lost", "[case-11]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -425,7 +425,7 @@ TEST_CASE("the last step is not lost") {
   CHECK(recorded.warnings().empty());
 }
 
-TEST_CASE("a cold first step counts as warm-up and is still to be read") {
+TEST_CASE("a cold first step counts as warm-up and is still to be read", "[case-12]") {
   const nanoseconds cold = either(5s, 200ms);
   const nanoseconds warm = either(10ms, 1ms);
   REQUIRE(device_work::begin());
@@ -481,7 +481,7 @@ TEST_CASE("only every n-th step is measured, with the gap to the step right afte
   recorded.check_gaps();
 }
 
-TEST_CASE("unbalanced calls cost the steps they concern and nothing else") {
+TEST_CASE("unbalanced calls cost the steps they concern and nothing else", "[case-44]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -520,31 +520,40 @@ TEST_CASE("unbalanced calls cost the steps they concern and nothing else") {
 
 // --- a device that is behind
 
-TEST_CASE("steps that run ahead of the device come out in order with their own times") {
+TEST_CASE("steps that run ahead of the device come out in order with their own times", "[case-35]") {
+  struct Ahead {
+    std::size_t steps;
+    nanoseconds work;
+  };
+  // Three commands a step, and no more of them than fit in a stream's queue.
+  const auto ahead = GENERATE(Ahead{8, 10ms}, Ahead{64, 1ms}, Ahead{280, 200us});
+  INFO(ahead.steps << " steps ahead");
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
   CudaTimer timer{stream.get(), recorded.options()};
-  {
+  for (int round = 0; round < 2; ++round) {  // the second time with events that have served before
     device_work::Gate gate(stream);
-    for (int i = 0; i < 8; ++i) run_step(timer, stream, 10ms);
+    for (std::size_t i = 0; i < ahead.steps; ++i) run_step(timer, stream, ahead.work);
     CHECK(timer.poll() == 0);
-    CHECK(timer.counts().pending == 8);
+    CHECK(timer.counts().pending == ahead.steps);
     gate.open();
+    CHECK(device_work::wait_for(stream) == cudaSuccess);
+    CHECK(timer.finish());
   }
-  CHECK(device_work::wait_for(stream) == cudaSuccess);
-  CHECK(timer.finish());
-  REQUIRE(recorded.size() == 8);
-  for (std::size_t i = 0; i < 8; ++i) {
+  REQUIRE(recorded.size() == 2 * ahead.steps);
+  for (std::size_t i = 0; i < recorded.size(); ++i) {
+    INFO("step " << i);
     CHECK(recorded[i].step == i);
-    check_time(recorded[i].batch_time, 10ms);
+    check_time(recorded[i].batch_time, ahead.work);
     CHECK(recorded[i].batch_time < 60ms);
     CHECK(recorded[i].data_time.value_or(0ns) <= 1ms);
   }
+  CHECK(timer.counts().clamped == 0);
   recorded.check_gaps();
 }
 
-TEST_CASE("asking for a step that is not ready is no error, however often") {
+TEST_CASE("asking for a step that is not ready is no error, however often", "[case-17][case-19]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -568,7 +577,7 @@ TEST_CASE("asking for a step that is not ready is no error, however often") {
   CHECK(timer.status().error_code == 0);
 }
 
-TEST_CASE("nothing waits for a device that stands still") {
+TEST_CASE("nothing waits for a device that stands still", "[case-11]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   for (const Entry& entry : entries(stream)) {
@@ -594,6 +603,41 @@ TEST_CASE("nothing waits for a device that stands still") {
   }
 }
 
+TEST_CASE("while the device stands still for 200 ms no hook takes one", "[case-35]") {
+  REQUIRE(device_work::begin());
+  const device_work::Stream stream;
+  CudaTimer timer{stream.get()};
+  run_step(timer, stream, 0ns);
+  device_work::wait_for(stream);
+  device_work::Gate gate(stream);
+  nanoseconds longest{0};
+  int slow = 0;
+  const auto timed = [&](auto&& call) {
+    const auto start = std::chrono::steady_clock::now();
+    call();
+    const nanoseconds took = since(start);
+    longest = (std::max)(longest, took);
+    slow += took > 1ms ? 1 : 0;
+  };
+  const auto closed = std::chrono::steady_clock::now();
+  int steps = 0;
+  for (; steps < 200 && (device_work::exact() || since(closed) < 200ms); ++steps) {
+    timed([&] { timer.on_batch_start(); });
+    timed([&] { timer.on_batch_end(); });
+    timed([&] { timer.poll(); });
+    device_work::host_sleep(1ms);
+  }
+  CHECK(cudaStreamQuery(stream) == cudaErrorNotReady);
+  (void)cudaGetLastError();
+  INFO(slow << " of " << 3 * steps << " calls took more than 1 ms, the longest " << longest.count() << " ns");
+  CHECK(longest < 200ms);                       // none has waited for the gate
+  if (!device_work::exact()) CHECK(slow <= 3);  // another process may have had the core for a while
+  gate.open();
+  device_work::wait_for(stream);
+  CHECK(timer.finish());
+  CHECK(timer.counts().measured == static_cast<std::uint64_t>(steps) + 1);
+}
+
 TEST_CASE("the first hooks do not wait either") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
@@ -610,7 +654,7 @@ TEST_CASE("the first hooks do not wait either") {
   CHECK(recorded.size() == 3);
 }
 
-TEST_CASE("finish waits as long as it may and no longer") {
+TEST_CASE("finish waits as long as it may and no longer", "[case-11]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -677,7 +721,7 @@ TEST_CASE("beyond max_in_flight steps are skipped and counted, and those before 
   recorded.check_gaps();
 }
 
-TEST_CASE("a timer moved with steps in flight goes on where it was") {
+TEST_CASE("a timer moved with steps in flight goes on where it was", "[case-22]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -765,7 +809,7 @@ TEST_CASE("a released timer can be used again") {
 
 // --- what is left alone
 
-TEST_CASE("a capture that contains the hooks ends as it would without them") {
+TEST_CASE("a capture that contains the hooks ends as it would without them", "[case-23]") {
   const auto mode =
       GENERATE(cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed);
   const bool start_inside = GENERATE(true, false);
@@ -824,7 +868,7 @@ TEST_CASE("a capture that contains the hooks ends as it would without them") {
   recorded.check();
 }
 
-TEST_CASE("a capture elsewhere ends as it would without a timer") {
+TEST_CASE("a capture elsewhere ends as it would without a timer", "[case-24]") {
   const auto mode =
       GENERATE(cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed);
   const bool same_stream = GENERATE(false, true);
@@ -876,7 +920,116 @@ TEST_CASE("a capture elsewhere ends as it would without a timer") {
   }
 }
 
-TEST_CASE("a timer's first step while a capture runs elsewhere") {
+TEST_CASE("a capture that has reached the timer's stream through an event ends as it would without the timer",
+          "[case-23]") {
+  const auto mode =
+      GENERATE(cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed);
+  const bool same_thread = GENERATE(true, false);
+  INFO("capture mode " << mode << ", " << (same_thread ? "the timer's" : "another") << " thread");
+  REQUIRE(device_work::begin());
+  const device_work::Stream origin;
+  const device_work::Stream stream;
+  cudaEvent_t fork = nullptr;
+  cudaEvent_t join = nullptr;
+  for (cudaEvent_t* event : {&fork, &join})
+    REQUIRE(cudaEventCreateWithFlags(event, cudaEventDisableTiming) == cudaSuccess);
+  const RecordedSteps recorded;
+  CudaTimer timer{stream.get(), recorded.options()};
+  for (int i = 0; i < 2; ++i) run_step(timer, stream, 1ms);
+  device_work::wait_for(stream);
+
+  const auto hooks = [&] {
+    timer.on_batch_start();
+    timer.on_batch_end();
+    timer.poll();
+  };
+  const Captured captured(origin, mode, [&] {
+    CHECK(cudaEventRecord(fork, origin) == cudaSuccess);
+    CHECK(cudaStreamWaitEvent(stream, fork, 0) == cudaSuccess);
+    if (same_thread)
+      hooks();
+    else
+      std::thread(hooks).join();
+    device_work::work(stream, 1us);
+    CHECK(cudaEventRecord(join, stream) == cudaSuccess);
+    CHECK(cudaStreamWaitEvent(origin, join, 0) == cudaSuccess);
+  });
+  CHECK(captured.begin == cudaSuccess);
+  CHECK(captured.end == cudaSuccess);
+  CHECK(captured.nodes == 3);
+  CHECK(cudaPeekAtLastError() == cudaSuccess);
+  for (cudaEvent_t event : {fork, join}) CHECK(cudaEventDestroy(event) == cudaSuccess);
+
+  CHECK(timer.counts().failed == 1);
+  run_step(timer, stream, 1ms);
+  device_work::wait_for(stream);
+  CHECK(timer.finish());
+  CHECK(recorded.size() == 3);
+  CHECK(adds_up(timer.counts()));
+  recorded.check();
+}
+
+TEST_CASE("a capture on one GPU ends as it would without a timer on another", "[case-24][case-29]") {
+  if (!device_work::begin(2)) {
+    SUCCEED("skipped: there is one device");
+    return;
+  }
+  const auto mode =
+      GENERATE(cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed);
+  const bool same_thread = GENERATE(true, false);
+  const int timed = GENERATE(0, 1);
+  const int captured_device = 1 - timed;
+  INFO("capture mode " << mode << " on device " << captured_device << ", " << (same_thread ? "the timer's" : "another")
+                       << " thread");
+  const auto make_current = [](int device) { REQUIRE(cudaSetDevice(device) == cudaSuccess); };
+  make_current(captured_device);
+  const device_work::Stream other_stream;
+  make_current(timed);
+  const device_work::Stream stream;
+
+  for (const Entry& entry : entries(stream)) {
+    INFO(entry.name);
+    make_current(timed);
+    const RecordedSteps recorded;
+    auto timer = std::make_unique<CudaTimer>(stream.get(), recorded.options());
+    for (int i = 0; i < 2; ++i) run_step(*timer, stream, 0ns);
+    device_work::wait_for(stream);
+    device_work::Gate gate(stream);
+    run_step(*timer, stream, 0ns);
+
+    make_current(captured_device);
+    cudaError_t error_after = cudaErrorUnknown;
+    int device_before = -1;
+    int device_after = -1;
+    const auto calls = [&] {
+      cudaGetDevice(&device_before);
+      entry.call(timer);
+      error_after = cudaPeekAtLastError();
+      cudaGetDevice(&device_after);
+    };
+    const Captured captured(other_stream, mode, [&] {
+      if (same_thread)
+        calls();
+      else
+        std::thread(calls).join();
+    });
+    captured.check_as_without_timer();
+    CHECK(error_after == cudaSuccess);
+    CHECK(device_after == device_before);
+
+    gate.open();
+    CHECK(device_work::wait_for(stream) == cudaSuccess);
+    if (timer == nullptr) continue;
+    CHECK(timer->finish(5s));
+    CHECK(adds_up(timer->counts()));
+    CHECK(timer->counts().failed == 0);
+    CHECK(timer->status().state == TimerState::ok);
+    recorded.check();
+  }
+  make_current(0);
+}
+
+TEST_CASE("a timer's first step while a capture runs elsewhere", "[case-24]") {
   const auto mode =
       GENERATE(cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed);
   const bool same_thread = GENERATE(true, false);
@@ -903,19 +1056,32 @@ TEST_CASE("a timer's first step while a capture runs elsewhere") {
   CHECK(cudaPeekAtLastError() == cudaSuccess);
 }
 
-TEST_CASE("a timer on the legacy stream leaves the capture of a blocking stream alone") {
+TEST_CASE("a timer on the legacy stream leaves the capture of a blocking stream alone", "[case-24]") {
+  const auto mode =
+      GENERATE(cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed);
+  const bool same_thread = GENERATE(true, false);
+  INFO("capture mode " << mode << ", " << (same_thread ? "the timer's" : "another") << " thread");
   REQUIRE(device_work::begin());
   const device_work::Stream blocking(cudaStreamDefault);
   const RecordedSteps recorded;
   CudaTimer timer{cudaStreamLegacy, recorded.options()};
   run_step(timer, cudaStreamLegacy, 1ms);
-  const Captured captured(blocking, cudaStreamCaptureModeThreadLocal, [&] {
+  cudaError_t error_after = cudaErrorUnknown;
+  const auto calls = [&] {
     timer.on_batch_start();
     timer.on_batch_end();
     timer.poll();
     timer.finish(0ns);
+    error_after = cudaPeekAtLastError();
+  };
+  const Captured captured(blocking, mode, [&] {
+    if (same_thread)
+      calls();
+    else
+      std::thread(calls).join();
   });
   captured.check_as_without_timer();
+  CHECK(error_after == cudaSuccess);
   CHECK(cudaPeekAtLastError() == cudaSuccess);
   CHECK(timer.counts().failed == 1);
   REQUIRE(recorded.warnings().size() == 1);
@@ -927,7 +1093,7 @@ TEST_CASE("a timer on the legacy stream leaves the capture of a blocking stream 
   CHECK(adds_up(timer.counts()));
 }
 
-TEST_CASE("hooks on one stream do not hold up others") {
+TEST_CASE("hooks on one stream do not hold up others", "[case-32]") {
   const bool on_legacy_stream = GENERATE(false, true);
   INFO("the timer is on " << (on_legacy_stream ? "the legacy stream: the control" : "a stream of its own"));
   REQUIRE(device_work::begin());
@@ -965,7 +1131,41 @@ TEST_CASE("hooks on one stream do not hold up others") {
   if (device_work::exact()) CHECK(milliseconds == Approx(on_legacy_stream ? 100.0 : 50.0));
 }
 
-TEST_CASE("an error of the caller's stays pending, and no step is lost by it") {
+TEST_CASE("whatever is done to a timer between two launches, blocking streams run side by side", "[case-32]") {
+  REQUIRE(device_work::begin());
+  const device_work::Stream own;
+  const device_work::Stream a(cudaStreamDefault);
+  const device_work::Stream b(cudaStreamDefault);
+  cudaEvent_t begin = nullptr;
+  cudaEvent_t end_a = nullptr;
+  cudaEvent_t end_b = nullptr;
+  for (cudaEvent_t* event : {&begin, &end_a, &end_b}) REQUIRE(cudaEventCreate(event) == cudaSuccess);
+  const RecordedSteps recorded;
+  for (const bool is_new : {false, true}) {
+    for (const Entry& entry : entries(own)) {
+      INFO(entry.name << (is_new ? " of a new timer" : " with steps in flight"));
+      auto timer = std::make_unique<CudaTimer>(own.get(), recorded.options());
+      for (int i = 0; i < 2 && !is_new; ++i) run_step(*timer, own, 1us);
+      CHECK(cudaEventRecord(begin, a) == cudaSuccess);
+      device_work::work(a, 30ms);
+      entry.call(timer);
+      device_work::work(b, 30ms);
+      CHECK(cudaEventRecord(end_a, a) == cudaSuccess);
+      CHECK(cudaEventRecord(end_b, b) == cudaSuccess);
+      for (const auto& stream : {a.get(), b.get(), own.get()}) CHECK(device_work::wait_for(stream) == cudaSuccess);
+      float until_a = 0;
+      float until_b = 0;
+      CHECK(cudaEventElapsedTime(&until_a, begin, end_a) == cudaSuccess);
+      CHECK(cudaEventElapsedTime(&until_b, begin, end_b) == cudaSuccess);
+      const double milliseconds = static_cast<double>((std::max)(until_a, until_b));
+      CHECK(milliseconds < 55.0);  // one after the other they take 60
+      if (device_work::exact()) CHECK(milliseconds == Approx(30.0));
+    }
+  }
+  for (cudaEvent_t event : {begin, end_a, end_b}) CHECK(cudaEventDestroy(event) == cudaSuccess);
+}
+
+TEST_CASE("an error of the caller's stays pending, and no step is lost by it", "[case-19]") {
   const bool behind = GENERATE(false, true);
   const int error_at = GENERATE(0, 3);
   INFO("the device " << (behind ? "is behind" : "keeps up") << ", error pending from step " << error_at);
@@ -1142,7 +1342,7 @@ TEST_CASE("timers on several threads share nothing") {
   }
 }
 
-TEST_CASE("a timer works from whatever device is current, and changes it not") {
+TEST_CASE("a timer works from whatever device is current, and changes it not", "[case-29]") {
   if (!device_work::begin(2)) {
     SUCCEED("skipped: there is one device");
     return;
@@ -1190,7 +1390,47 @@ TEST_CASE("a timer works from whatever device is current, and changes it not") {
   recorded_0.check_gaps();
 }
 
-TEST_CASE("stream 0 stays that of the device that was current at the first step") {
+TEST_CASE("threads to which any device is current may use a timer, and destroy it", "[case-29]") {
+  if (!device_work::begin(2)) {
+    SUCCEED("skipped: there is one device");
+    return;
+  }
+  const int timed = GENERATE(0, 1);
+  const int current = GENERATE(0, 1);
+  INFO("the stream is of device " << timed << ", device " << current << " is current");
+  REQUIRE(cudaSetDevice(timed) == cudaSuccess);
+  const device_work::Stream stream;
+  const RecordedSteps recorded;
+
+  for (const Entry& entry : entries(stream)) {
+    INFO(entry.name);
+    auto timer = std::make_unique<CudaTimer>(stream.get(), recorded.options());
+    for (int i = 0; i < 3; ++i) run_step(*timer, stream, 1us);
+    timer->on_batch_start();
+    int device_after = -1;
+    cudaError_t error_after = cudaErrorUnknown;
+    std::thread([&] {
+      cudaSetDevice(current);
+      entry.call(timer);
+      error_after = cudaPeekAtLastError();
+      cudaGetDevice(&device_after);
+    }).join();
+    CHECK(device_after == current);
+    CHECK(error_after == cudaSuccess);
+    CHECK(device_work::wait_for(stream) == cudaSuccess);
+    if (timer == nullptr) continue;
+    run_step(*timer, stream, 1us);
+    device_work::wait_for(stream);
+    CHECK(timer->finish(5s));
+    CHECK(timer->counts().failed == 0);
+    CHECK(adds_up(timer->counts()));
+  }
+  CHECK(recorded.size() > 0);
+  for (const auto& record : recorded.records()) CHECK(record.batch_time < 1s);
+  CHECK(cudaSetDevice(0) == cudaSuccess);
+}
+
+TEST_CASE("stream 0 stays that of the device that was current at the first step", "[case-29]") {
   if (!device_work::begin(2)) {
     SUCCEED("skipped: there is one device");
     return;
@@ -1214,7 +1454,7 @@ TEST_CASE("stream 0 stays that of the device that was current at the first step"
   for (std::size_t i = 0; i < 2; ++i) check_time(recorded[i].batch_time, 5ms);
 }
 
-TEST_CASE("a timer makes no context on a device that is not its own") {
+TEST_CASE("a timer makes no context on a device that is not its own", "[case-29]") {
   if (!device_work::begin(2)) {
     SUCCEED("skipped: there is one device");
     return;
@@ -1236,7 +1476,7 @@ TEST_CASE("a timer makes no context on a device that is not its own") {
 
 // --- for a long time
 
-TEST_CASE("a long run takes no more memory than a short one") {
+TEST_CASE("a long run takes no more memory than a short one", "[case-37]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const int steps = device_work::exact() ? 2'000 : 100'000;  // the fake keeps a log of all calls

@@ -52,8 +52,13 @@ class Stream {
 /// Queues a kernel that keeps the stream busy for `duration`. Returns what the launch returned.
 cudaError_t work(cudaStream_t stream, nanoseconds duration);
 
-/// Queues a kernel that touches an illegal address. On a GPU only in a process that ends soon after.
-cudaError_t fault(cudaStream_t stream);
+enum class Fault {
+  illegal_address,  ///< cudaErrorIllegalAddress
+  trap,             ///< the kernel stops itself: cudaErrorLaunchFailure
+};
+
+/// Queues a kernel that costs its process the device. On a GPU only in a process that ends soon after.
+cudaError_t fault(cudaStream_t stream, Fault kind = Fault::illegal_address);
 
 /// Holds a stream until open() or the end of the scope. On a GPU a kernel waits for a flag that the host
 /// sets, and gives up after 20 s. Never wait for the stream, and queue no more than some hundreds of

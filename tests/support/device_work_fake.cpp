@@ -50,7 +50,10 @@ Stream::~Stream() {
 
 cudaError_t work(cudaStream_t stream, nanoseconds duration) { return fake_cuda::work(meant(stream), duration); }
 
-cudaError_t fault(cudaStream_t stream) { return fake_cuda::kernel_fault(meant(stream)); }
+cudaError_t fault(cudaStream_t stream, Fault kind) {
+  const cudaError_t code = kind == Fault::trap ? cudaErrorLaunchFailure : cudaErrorIllegalAddress;
+  return fake_cuda::kernel_fault(meant(stream), nanoseconds{0}, code);
+}
 
 Gate::Gate(cudaStream_t stream) : state_(new fake_cuda::Gate(meant(stream))) {}
 

@@ -38,6 +38,8 @@ __global__ void wait_for_flag(const volatile unsigned* flag, unsigned turn) {
 
 __global__ void touch_illegal_address(int* address) { *address = 1; }
 
+__global__ void stop_itself() { __trap(); }
+
 struct Flags {
   std::mutex mutex;
   volatile unsigned* host = nullptr;
@@ -80,6 +82,7 @@ void load(int device) {
   must(cudaGetLastError(), "launch");
   cudaFuncAttributes attributes{};
   must(cudaFuncGetAttributes(&attributes, touch_illegal_address), "cudaFuncGetAttributes");
+  must(cudaFuncGetAttributes(&attributes, stop_itself), "cudaFuncGetAttributes");
   must(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   must(cudaStreamDestroy(stream), "cudaStreamDestroy");
 }
@@ -136,7 +139,9 @@ cudaError_t work(cudaStream_t stream, nanoseconds duration) {
   return cudaLaunchKernel(reinterpret_cast<const void*>(spin), dim3(1), dim3(1), arguments, 0, stream);
 }
 
-cudaError_t fault(cudaStream_t stream) {
+cudaError_t fault(cudaStream_t stream, Fault kind) {
+  if (kind == Fault::trap)
+    return cudaLaunchKernel(reinterpret_cast<const void*>(stop_itself), dim3(1), dim3(1), nullptr, 0, stream);
   int* address = nullptr;
   void* arguments[] = {&address};
   return cudaLaunchKernel(reinterpret_cast<const void*>(touch_illegal_address), dim3(1), dim3(1), arguments, 0, stream);

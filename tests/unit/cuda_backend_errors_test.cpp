@@ -20,6 +20,7 @@
 #include "support/fake_cuda/fake_cuda.hpp"
 #include "support/recorded_steps.hpp"
 #include "support/virtual_cuda.hpp"
+#include "support/watched_timer.hpp"
 
 using namespace std::chrono_literals;
 using fake_cuda::Violation;
@@ -27,14 +28,9 @@ using std::chrono::nanoseconds;
 using steptimer::StepCounts;
 using steptimer::StepTimerOptions;
 using steptimer::TimerState;
-using CudaTimer = VirtualCudaTimer;
+using namespace watched;
 
 namespace {
-
-void set_device(int device) {
-  const fake_cuda::UserCode user;
-  if (cudaSetDevice(device) != cudaSuccess) FAIL("no device " << device);
-}
 
 /// The user resets the device, which takes its time.
 void reset_device() {
@@ -56,74 +52,41 @@ void run_steps_kept_up(CudaTimer& timer, cudaStream_t stream, int steps) {
   }
 }
 
-/// Errors after which CUDA has nothing more to say, ever.
-bool stays(cudaError_t code) {
-  return code == cudaErrorInitializationError || code == cudaErrorCudartUnloading || code == cudaErrorIllegalAddress ||
-         code == cudaErrorContextIsDestroyed || code == cudaErrorUnknown;
-}
-
-/// The kinds of violation that no failure excuses.
-std::string forbidden_violations() {
-  std::string text;
-  for (const auto& entry : fake_cuda::violations()) {
-    switch (entry.kind) {
-      case Violation::crash:
-      case Violation::double_destroy:
-      case Violation::use_after_destroy:
-      case Violation::null_handle:
-      case Violation::unknown_handle:
-      case Violation::waiting_call:
-      case Violation::would_block:
-      case Violation::rerecord_in_flight:
-      case Violation::wrong_device:
-      case Violation::capture_destroyed:
-        text += std::string(fake_cuda::name(entry.kind)) + ": " + entry.text + "; ";
-        break;
-      default: break;
-    }
-  }
-  return text;
-}
-
-struct Setup {
+/// What may be the first thing done to a timer whose device, or runtime, has gone, with a step open and one pending.
+struct Way {
   const char* name;
-  int stream_device = 0;   ///< -1: stream 0, first used on device 0
-  int current_device = 0;  ///< while the timer is used
-  bool not_ready_leaves_an_error = false;
-  cudaError_t callers_error = cudaSuccess;  ///< pending in the middle of each phase
+  std::function<void(std::unique_ptr<CudaTimer>&)> call;
+  bool turns_off;
+  bool marks = false;
+};
+const Way ways[] = {
+    {"hooks",
+     [](auto& t) {
+       for (int i = 0; i < 5; ++i) {
+         t->on_batch_start();
+         t->on_batch_end();
+       }
+     },
+     true, true},
+    {"end of the open step", [](auto& t) { t->on_batch_end(); }, true, true},
+    {"poll", [](auto& t) { t->poll(); }, true},
+    {"finish", [](auto& t) { t->finish(); }, true},
+    {"release", [](auto& t) { t->release(); }, false},
+    {"reset", [](auto& t) { t->reset(); }, false},
+    {"move", [](auto& t) { t = std::make_unique<CudaTimer>(std::move(*t)); }, false},
+    {"move assignment", [](auto& t) { *t = CudaTimer{}; }, false},
+    {"nothing", [](auto&) {}, false},
 };
 
-const Setup setups[] = {
-    {"a stream of the current device"},
-    {"a stream of another device", 1, 0},
-    {"stream 0 of the current device", -1, 0},
-    {"stream 0 of another device", -1, 1},
-    {"not-ready leaves an error", 0, 0, true},
-    {"an error of the caller's is pending", 0, 0, false, cudaErrorInvalidConfiguration},
-    {"both", 0, 0, true, cudaErrorInvalidConfiguration},
-};
-
-/// One life of a timer, in which every call of its is looked at from outside: what it left behind, what it counted.
-class Life {
+/// One life of a timer, from its first step to its end, in which everything happens once.
+class Life : public Watched {
  public:
-  Life(const Setup& setup, std::optional<fake_cuda::Injection> injection) : setup_(setup) {
-    fake_cuda::reset(2);
-    fake_cuda::set_not_ready_sets_last_error(setup.not_ready_leaves_an_error);
-    if (setup.stream_device >= 0) {
-      set_device(setup.stream_device);
-      own_stream_.emplace();
-      stream_ = own_stream_->get();
-    }
-    set_device(0);
+  Life(const Setup& setup, std::optional<fake_cuda::Injection> injection) : Watched(setup) {
     if (injection) fake_cuda::inject(*std::move(injection));
     live();
     own_stream_.reset();
   }
 
-  std::string problem;  ///< the first thing that was not as it must be
-  std::string calls_at_problem;
-  std::vector<steptimer::StepRecord> records;
-  std::vector<std::string> warnings;
   StepCounts before_release;  ///< after the first phase, when all that can be measured has been
   steptimer::TimerStatus status_before_release{};
   std::vector<fake_cuda::Call> calls;  ///< those of the timer
@@ -132,11 +95,6 @@ class Life {
 
  private:
   void live() {
-    StepTimerOptions options;
-    options.on_record = [this](const steptimer::StepRecord& record) { records.push_back(record); };
-    options.on_warning = [this](std::string_view line) { warnings.emplace_back(line); };
-    timer_ = std::make_unique<CudaTimer>(stream_, options);
-
     // Steps with which the device keeps up, the first of them on device 0.
     kept_up_step();
     kept_up_step();
@@ -151,7 +109,7 @@ class Life {
     for (int i = 0; i < 2; ++i) step();
     clear_callers_error();
     // An unbalanced one.
-    do_call("start", [&] { timer_->on_batch_start(); });
+    start();
     step();
     do_call("pause", [&] { timer_->pause(); });
     wait();
@@ -164,7 +122,7 @@ class Life {
 
     // In flight at a release, a move, a reset and the end.
     step();
-    do_call("start", [&] { timer_->on_batch_start(); });
+    start();
     raise_callers_error();
     do_call("release", [&] { timer_->release(); });
     bound_to_ = setup_.current_device;
@@ -178,7 +136,7 @@ class Life {
     kept_up_step();
     raise_callers_error();
     step();
-    do_call("move assignment", [&] { *timer_ = CudaTimer{stream_, options}; });
+    do_call("move assignment", [&] { *timer_ = CudaTimer{stream_, options()}; });
     step();
     step();
     do_call("destruction", [&] { timer_.reset(); });
@@ -190,97 +148,12 @@ class Life {
     const std::string violations = forbidden_violations();
     if (problem.empty()) problem = violations;
   }
-
-  void work() {
-    const int device = fake_cuda::current_device();
-    if (setup_.stream_device < 0) set_device(bound_to_);
-    device_work::work(stream_, 10ms);
-    if (setup_.stream_device < 0) set_device(device);
-  }
-  void wait() {
-    fake_cuda::finish_all();  // the user's own waiting; calls nothing that could be made to fail
-  }
-  void step() {
-    do_call("start", [&] { timer_->on_batch_start(); });
-    work();
-    do_call("end", [&] { timer_->on_batch_end(7); });
-  }
-  void kept_up_step() {
-    step();
-    wait();
-    fake_cuda::advance(5ms);
-  }
-
-  void raise_callers_error() {
-    if (setup_.callers_error != cudaSuccess) fake_cuda::set_last_error(setup_.callers_error);
-  }
-  void clear_callers_error() { fake_cuda::set_last_error(cudaSuccess); }
-
-  template <class F>
-  void do_call(const char* name, F&& f) {
-    const cudaError_t error = fake_cuda::last_error();
-    const int device = fake_cuda::current_device();
-    const auto mode = fake_cuda::capture_mode();
-    const std::size_t calls_before = fake_cuda::log().size();
-    f();
-    if (!problem.empty()) return;
-    const auto log = fake_cuda::log();
-    std::string calls_made;
-    bool failed = false;
-    for (std::size_t i = calls_before; i < log.size(); ++i) {
-      calls_made += std::string(" ") + log[i].function + (log[i].injected ? "(!)" : "");
-      failed = failed || log[i].injected;
-    }
-    const auto wrong = [&](const std::string& what) {
-      problem = std::string(name) + " " + what;
-      calls_at_problem = calls_made;
-    };
-    // A failing call replaces an error of the caller's, and CUDA has no way to put that back.
-    if (error == cudaSuccess || !failed ? fake_cuda::last_error() != error : fake_cuda::last_error() == cudaSuccess)
-      wrong("left last error " + std::to_string(fake_cuda::last_error()) + ", it was " + std::to_string(error));
-    if (fake_cuda::current_device() != device) wrong("left another device current");
-    if (fake_cuda::capture_mode() != mode) wrong("left another capture mode");
-    if (timer_ != nullptr && !adds_up(timer_->counts())) wrong("left counts that do not add up");
-  }
-
-  const Setup setup_;
-  std::optional<device_work::Stream> own_stream_;
-  cudaStream_t stream_ = nullptr;
-  int bound_to_ = 0;  ///< stream 0 of which device
-  std::unique_ptr<CudaTimer> timer_;
 };
-
-/// The calls that only report on or clear the error state. They are the means of keeping it, so they are not made to
-/// fail here.
-bool is_about_errors(const fake_cuda::Call& call) {
-  const std::string_view name = call.function;
-  return name == "cudaPeekAtLastError" || name == "cudaGetLastError";
-}
-
-/// The calls that put back what was changed before; where such a call does nothing, nothing can be put back.
-bool puts_back(const fake_cuda::Call& call, const Setup& setup) {
-  const std::string_view name = call.function;
-  if (name == "cudaThreadExchangeStreamCaptureMode") return call.value != cudaStreamCaptureModeRelaxed;
-  return name == "cudaSetDevice" && call.device == setup.current_device;
-}
 
 /// The calls that change something for a while.
 bool switches(const fake_cuda::Call& call) {
   const std::string_view name = call.function;
   return name == "cudaThreadExchangeStreamCaptureMode" || name == "cudaSetDevice";
-}
-
-/// The first thing wrong with the records of a life: times are those of the work, whatever failed around them.
-std::string wrong_record(const std::vector<steptimer::StepRecord>& records) {
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    const auto& r = records[i];
-    const std::string step = "step " + std::to_string(r.step);
-    if (r.batch_time != nanoseconds{10ms}) return step + " has batch_time " + std::to_string(r.batch_time.count());
-    if (r.data_time && *r.data_time != nanoseconds{5ms} && *r.data_time != nanoseconds{0})
-      return step + " has data_time " + std::to_string(r.data_time->count());
-    if (r.items != 7) return step + " has items " + std::to_string(r.items);
-  }
-  return {};
 }
 
 /// The first call after one whose error stays, up to the release that gives the timer another chance; it may only look
@@ -291,39 +164,6 @@ std::string call_after(const Life& life, std::vector<fake_cuda::Call>::const_ite
       failed + 1, end, [&](const fake_cuda::Call& call) { return !is_about_errors(call) && !puts_back(call, setup); });
   return next == end ? std::string() : std::string("CUDA is still called: ") + next->function;
 }
-
-/// What a sweep over many lives found wrong: each kind once, with the first life that showed it.
-class Problems {
- public:
-  void about(std::string life) { life_ = std::move(life); }
-  void add(const std::string& problem) {
-    if (problem.empty()) return;
-    for (auto& known : known_) {
-      if (known.problem != problem) continue;
-      ++known.times;
-      return;
-    }
-    known_.push_back({problem, life_, 1});
-  }
-  void expect(bool holds, const std::string& otherwise) {
-    if (!holds) add(otherwise);
-  }
-  std::string text() const {
-    std::string text;
-    for (const auto& known : known_)
-      text += known.problem + " [" + std::to_string(known.times) + " times, first: " + known.life + "]\n";
-    return text;
-  }
-
- private:
-  struct Known {
-    std::string problem;
-    std::string life;
-    int times;
-  };
-  std::string life_;
-  std::vector<Known> known_;
-};
 
 constexpr cudaError_t failures[] = {cudaErrorInvalidValue,
                                     cudaErrorMemoryAllocation,
@@ -497,7 +337,7 @@ TEST_CASE("an error that looks pending or cannot be cleared stops nothing") {
 
 // --- what the status says
 
-TEST_CASE("an error that stays turns the timer off, once and for good") {
+TEST_CASE("an error that stays turns the timer off, once and for good", "[case-21]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   const RecordedSteps recorded;
@@ -533,6 +373,41 @@ TEST_CASE("an error that stays turns the timer off, once and for good") {
   CHECK(timer.status().state == TimerState::failed);
   const fake_cuda::UserCode user;
   CHECK(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+}
+
+TEST_CASE("whatever a kernel does to its device, the first call to see it turns the timer off and the user sees it too",
+          "[case-21]") {
+  const cudaError_t code =
+      GENERATE(cudaErrorIllegalAddress, cudaErrorLaunchFailure, cudaErrorLaunchTimeout, cudaErrorAssert,
+               cudaErrorHardwareStackError, cudaErrorIllegalInstruction, cudaErrorMisalignedAddress,
+               cudaErrorInvalidAddressSpace, cudaErrorInvalidPc, cudaErrorECCUncorrectable, cudaErrorUnknown);
+  const bool measured_before = GENERATE(false, true);
+  INFO("code " << code << (measured_before ? ", steps were measured before" : ", in the first step"));
+  for (const Way& way : ways) {
+    INFO(way.name);
+    REQUIRE(device_work::begin());
+    const device_work::Stream stream;
+    const RecordedSteps recorded;
+    auto timer = std::make_unique<CudaTimer>(stream.get(), recorded.options());
+    if (measured_before) run_steps_kept_up(*timer, stream, 4);
+    run_step(*timer, stream, 1ms);
+    timer->on_batch_start();
+    fake_cuda::fault_device(0, code);
+    fake_cuda::advance(50ms);
+    way.call(timer);
+    CHECK(adds_up(timer->counts()));
+    if (way.turns_off) {
+      CHECK(timer->status().state == TimerState::failed);
+      CHECK(timer->status().error_code == code);
+      CHECK(timer->counts().pending == 0);
+      CHECK(recorded.warnings().size() <= 2);  // of the open step, and of this
+    }
+    timer.reset();
+    CHECK(forbidden_violations() == "");
+    CHECK(fake_cuda::last_error() == cudaSuccess);
+    const fake_cuda::UserCode user;
+    CHECK(cudaDeviceSynchronize() == code);
+  }
 }
 
 TEST_CASE("a timer that has turned itself off tries again after a release") {
@@ -586,7 +461,8 @@ TEST_CASE("a first failure that passes is remembered and one that stays takes it
 
 // --- runtimes with other habits
 
-TEST_CASE("a runtime whose not-ready answer leaves an error behind: the caller's survives, and nothing is lost") {
+TEST_CASE("a runtime whose not-ready answer leaves an error behind: the caller's survives, and nothing is lost",
+          "[case-19]") {
   REQUIRE(device_work::begin());
   fake_cuda::set_not_ready_sets_last_error(true);
   const device_work::Stream stream;
@@ -622,7 +498,7 @@ TEST_CASE("a runtime whose not-ready answer leaves an error behind: the caller's
   for (const auto& record : recorded.records()) CHECK(record.batch_time == nanoseconds{10ms});
 }
 
-TEST_CASE("steps given up before the device reached any leave the caller's error alone") {
+TEST_CASE("steps given up before the device reached any leave the caller's error alone", "[case-19]") {
   const bool not_ready_leaves_an_error = GENERATE(false, true);
   const int how = GENERATE(0, 1, 2, 3, 4);
   INFO("not-ready leaves an error: " << not_ready_leaves_an_error << ", way " << how);
@@ -649,7 +525,7 @@ TEST_CASE("steps given up before the device reached any leave the caller's error
   CHECK(forbidden_violations() == "");
 }
 
-TEST_CASE("an error of the caller's stays pending through every hook") {
+TEST_CASE("an error of the caller's stays pending through every hook", "[case-19]") {
   const bool not_ready_leaves_an_error = GENERATE(false, true);
   const bool keeps_up = GENERATE(false, true);
   REQUIRE(device_work::begin());
@@ -717,7 +593,7 @@ TEST_CASE("without a device the timer turns itself off at the first step") {
 
 // --- the end of a process, its children, a device that is reset
 
-TEST_CASE("a timer that outlives the runtime is silent and touches nothing") {
+TEST_CASE("a timer that outlives the runtime is silent and touches nothing", "[case-46]") {
   const bool finished_before = GENERATE(false, true);
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
@@ -752,6 +628,38 @@ TEST_CASE("a timer that outlives the runtime is silent and touches nothing") {
   }
   CHECK(forbidden_violations() == "");
   fake_cuda::set_unloading(false);
+}
+
+TEST_CASE("when the runtime has gone, whatever is done first to a timer is silent or said once, and harmless",
+          "[case-46]") {
+  const bool measured_before = GENERATE(false, true);
+  INFO((measured_before ? "steps were measured before" : "the first step is pending"));
+  for (const Way& way : ways) {
+    INFO(way.name);
+    REQUIRE(device_work::begin());
+    const device_work::Stream stream;
+    const RecordedSteps recorded;
+    auto timer = std::make_unique<CudaTimer>(stream.get(), recorded.options());
+    if (measured_before) run_steps_kept_up(*timer, stream, 4);
+    run_step(*timer, stream, 1ms);
+    timer->on_batch_start();
+    fake_cuda::advance(50ms);
+    fake_cuda::set_unloading(true);
+    fake_cuda::clear_log();
+    way.call(timer);
+    CHECK(adds_up(timer->counts()));
+    if (way.marks) {
+      CHECK(timer->status().state == TimerState::failed);
+      CHECK(timer->status().error_code == cudaErrorCudartUnloading);
+    } else {  // an answer of "unloading" looks like an error of the caller's, so a reading is put off
+      CHECK(recorded.warnings().empty());
+    }
+    CHECK(recorded.warnings().size() <= 2);
+    timer.reset();
+    CHECK(forbidden_violations() == "");
+    CHECK(fake_cuda::calls() <= 12);
+    fake_cuda::set_unloading(false);
+  }
 }
 
 TEST_CASE("in a forked child the timer turns itself off") {
@@ -796,7 +704,7 @@ TEST_CASE("a child that only destroys its timer does no harm") {
   fake_cuda::set_fork_child(false);
 }
 
-TEST_CASE("a timer released before a device reset can be used again after it") {
+TEST_CASE("a timer released before a device reset can be used again after it", "[case-49]") {
   REQUIRE(device_work::begin());
   const RecordedSteps recorded;
   {
@@ -817,29 +725,72 @@ TEST_CASE("a timer released before a device reset can be used again after it") {
   CHECK(fake_cuda::events_created() == fake_cuda::events_destroyed());
 }
 
-TEST_CASE("a device reset under a timer costs the timer and nothing else") {
-  struct Way {
-    const char* name;
-    std::function<void(std::unique_ptr<CudaTimer>&)> call;
-    bool turns_off;
+TEST_CASE("after a timer has given its events back and the device was reset, a fresh timer measures its steps",
+          "[case-49]") {
+  const int how = GENERATE(0, 1, 2);
+  const bool in_flight = GENERATE(false, true);
+  const char* const ways_to_give_back[] = {"release", "assignment of a timer without steps", "destruction"};
+  INFO(ways_to_give_back[how] << (in_flight ? ", steps in flight" : ", nothing in flight"));
+  REQUIRE(device_work::begin());
+  const auto make_stream = [] {
+    const fake_cuda::UserCode user;
+    cudaStream_t stream = nullptr;  // goes with the device
+    REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+    return stream;
   };
-  const Way ways[] = {
-      {"hooks",
-       [](auto& t) {
-         for (int i = 0; i < 5; ++i) {
-           t->on_batch_start();
-           t->on_batch_end();
-         }
-       },
-       true},
-      {"end of the open step", [](auto& t) { t->on_batch_end(); }, true},
-      {"poll", [](auto& t) { t->poll(); }, true},
-      {"finish", [](auto& t) { t->finish(); }, true},
-      {"release", [](auto& t) { t->release(); }, false},
-      {"reset", [](auto& t) { t->reset(); }, false},
-      {"move", [](auto& t) { t = std::make_unique<CudaTimer>(std::move(*t)); }, false},
-      {"nothing", [](auto&) {}, false},
-  };
+  const RecordedSteps recorded;
+  {
+    const cudaStream_t stream = make_stream();
+    auto timer = std::make_unique<CudaTimer>(stream, recorded.options());
+    run_steps_kept_up(*timer, stream, 3);
+    for (int i = 0; i < 3 && in_flight; ++i) run_step(*timer, stream, 1ms);
+    if (how == 0) timer->release();
+    if (how == 1) *timer = CudaTimer{};
+    if (how == 2) timer.reset();
+    reset_device();
+
+    const cudaStream_t next_stream = make_stream();
+    const RecordedSteps of_the_fresh_one;
+    CudaTimer fresh{next_stream, of_the_fresh_one.options()};
+    run_steps_kept_up(fresh, next_stream, 3);
+    CHECK(fresh.finish());
+    REQUIRE(of_the_fresh_one.size() == 3);
+    for (const auto& record : of_the_fresh_one.records()) CHECK(record.batch_time == nanoseconds{1ms});
+    CHECK(of_the_fresh_one.warnings().empty());
+  }
+  CHECK(recorded.warnings().empty());
+  CHECK(forbidden_violations() == "");
+  CHECK(fake_cuda::last_error() == cudaSuccess);
+  CHECK(fake_cuda::events_created() == fake_cuda::events_destroyed());
+}
+
+TEST_CASE("the reset of another device is nothing to a timer", "[case-49][case-29]") {
+  REQUIRE(device_work::begin(2));
+  const device_work::Stream stream;
+  const RecordedSteps recorded;
+  {
+    CudaTimer timer{stream.get(), recorded.options()};
+    run_steps_kept_up(timer, stream, 3);
+    run_step(timer, stream, 1ms);
+    timer.on_batch_start();
+    set_device(1);
+    reset_device();
+    timer.on_batch_end();
+    for (int i = 0; i < 3; ++i) run_step(timer, stream, 1ms);
+    CHECK(timer.finish());
+    CHECK(fake_cuda::current_device() == 1);
+    CHECK(timer.counts().measured == 8);
+    CHECK(timer.counts().failed == 0);
+    timer.release();
+    run_step(timer, stream, 1ms);
+  }
+  set_device(0);
+  CHECK(recorded.warnings().empty());
+  CHECK(forbidden_violations() == "");
+  CHECK(fake_cuda::events_created() == fake_cuda::events_destroyed());
+}
+
+TEST_CASE("a device reset under a timer costs the timer and nothing else", "[case-49]") {
   for (const Way& way : ways) {
     INFO(way.name);
     REQUIRE(device_work::begin());
@@ -868,7 +819,7 @@ TEST_CASE("a device reset under a timer costs the timer and nothing else") {
   }
 }
 
-TEST_CASE("a device reset before the first finished step: giving steps up is still safe") {
+TEST_CASE("a device reset before the first finished step: giving steps up is still safe", "[case-49]") {
   const bool forget = GENERATE(true, false);
   INFO((forget ? "by reset()" : "by destruction"));
   REQUIRE(device_work::begin());
@@ -904,4 +855,88 @@ TEST_CASE("an error that is pending from the first step on and never read does n
   CHECK(timer.counts().measured == 2000);
   CHECK(fake_cuda::last_error() == cudaErrorInvalidValue);
   fake_cuda::set_last_error(cudaSuccess);
+}
+
+// --- what the caller does wrong
+
+TEST_CASE("a stream that has been destroyed costs the steps marked on it, and those before it are measured") {
+  REQUIRE(device_work::begin());
+  const RecordedSteps recorded;
+  auto stream = std::make_unique<device_work::Stream>();
+  {
+    CudaTimer timer{stream->get(), recorded.options()};
+    for (int i = 0; i < 3; ++i) run_step(timer, *stream, 1ms);
+    timer.on_batch_start();
+    stream.reset();
+    timer.on_batch_end();
+    for (int i = 0; i < 5; ++i) {
+      timer.on_batch_start();
+      timer.on_batch_end();
+    }
+    CHECK(fake_cuda::last_error() == cudaSuccess);
+    fake_cuda::finish_all();
+    fake_cuda::advance(10ms);
+    CHECK(timer.finish());
+    CHECK(recorded.size() == 3);
+    CHECK(timer.counts().failed == 6);
+    CHECK(adds_up(timer.counts()));
+    CHECK(recorded.warnings().size() == 1);
+    CHECK(timer.status().state == TimerState::ok);
+    CHECK(timer.status().error_code == cudaErrorInvalidResourceHandle);
+  }
+  CHECK(fake_cuda::events_created() == fake_cuda::events_destroyed());
+}
+
+TEST_CASE("on_record may call anything of a timer, with nothing of the timer's in force") {
+  const int what = GENERATE(range(0, 9));
+  const bool on_another_device = GENERATE(false, true);
+  INFO("call " << what);
+  REQUIRE(device_work::begin(2));
+  if (on_another_device) set_device(1);
+  const device_work::Stream stream;
+  set_device(0);
+  fake_cuda::set_last_error(cudaSuccess);
+  CudaTimer* self = nullptr;
+  int calls = 0;
+  StepTimerOptions options;
+  options.on_warning = [](std::string_view) {};
+  options.on_record = [&](const steptimer::StepRecord& record) {
+    CHECK(record.batch_time <= 1ms);
+    CHECK(fake_cuda::current_device() == 0);
+    CHECK(fake_cuda::capture_mode() == cudaStreamCaptureModeGlobal);
+    if (++calls > 20) return;
+    switch (what) {
+      case 0: CHECK(self->poll() == 0); break;
+      case 1: self->finish(); break;
+      case 2: self->reset(); break;
+      case 3: self->release(); break;
+      case 4: self->on_batch_start(); break;
+      case 5: self->on_batch_end(); break;
+      case 6: self->pause(); break;
+      case 7: run_step(*self, stream, 1ms); break;
+      default: throw calls;
+    }
+    CHECK(adds_up(self->counts()));
+  };
+  {
+    CudaTimer timer{stream.get(), options};
+    self = &timer;
+    for (int i = 0; i < 5; ++i) run_step(timer, stream, 1ms);
+    device_work::wait_for(stream);
+    timer.poll();
+    for (int i = 0; i < 5; ++i) {
+      run_step(timer, stream, 1ms);
+      device_work::wait_for(stream);
+    }
+    timer.finish(0ns);
+    CHECK(calls >= 1);
+    if (what == 8) CHECK(calls == 1);
+    CHECK(adds_up(timer.counts()));
+    CHECK(timer.status().state == TimerState::ok);
+  }
+  CHECK(fake_cuda::current_device() == 0);
+  CHECK(fake_cuda::capture_mode() == cudaStreamCaptureModeGlobal);
+  CHECK(fake_cuda::last_error() == cudaSuccess);
+  CHECK(forbidden_violations() == "");
+  CHECK(fake_cuda::events_created() == fake_cuda::events_destroyed());
 }

@@ -24,10 +24,13 @@ TEST_CASE("a record reads as one line") {
   CHECK(fmt::format("{}", record_of(90ms, 10ms)) == "step 41 | data_wait 10.0 % | data 10.0 ms | batch 90.0 ms");
 }
 
-TEST_CASE("what is absent is n/a, and nothing reads nan or inf") {
+TEST_CASE("what is absent is n/a, and nothing reads nan or inf", "[case-13]") {
   CHECK(fmt::format("{}", StepRecord{}) == "step 0 | data_wait n/a | data n/a | batch 0 ns");
   CHECK(fmt::format("{}", StepSummary{}) == "data_wait n/a | data n/a | batch n/a | n/a steps/s | 0 steps");
   CHECK(fmt::format("{}", record_of(0ns, 0ns)) == "step 41 | data_wait n/a | data 0 ns | batch 0 ns");
+  StepSummary of_no_length;
+  for (int i = 0; i < 5; ++i) of_no_length = merge(of_no_length, steptimer::summary_of(record_of(0ns, 0ns)));
+  CHECK(fmt::format("{}", of_no_length) == "data_wait n/a | data 0 ns | batch 0 ns | n/a steps/s | 5 steps");
 }
 
 TEST_CASE("a warm-up step says so") {

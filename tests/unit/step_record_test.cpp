@@ -23,14 +23,14 @@ TEST_CASE("without a next start nothing is claimed about waiting") {
   CHECK_FALSE(record.host_data_wait_percent().has_value());
 }
 
-TEST_CASE("a step and a gap of no length have no share, rather than 0 / 0") {
+TEST_CASE("a step and a gap of no length have no share, rather than 0 / 0", "[case-13]") {
   StepRecord record;
   record.wall_gap = record.data_time = record.host_wall_gap = 0ns;
   CHECK_FALSE(record.data_wait_percent().has_value());
   CHECK_FALSE(record.host_data_wait_percent().has_value());
 }
 
-TEST_CASE("the host clock's claim books queued work as waiting") {
+TEST_CASE("the host clock's claim books queued work as waiting", "[case-01]") {
   StepRecord record;
   record.batch_time = 90ms;
   record.wall_gap = record.host_wall_gap = 100ms;

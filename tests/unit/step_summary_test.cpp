@@ -56,7 +56,7 @@ bool same(const StepSummary& a, const StepSummary& b) {
 
 }  // namespace
 
-TEST_CASE("an empty summary claims nothing") {
+TEST_CASE("an empty summary claims nothing", "[case-11]") {
   const StepSummary empty;
   CHECK_FALSE(empty.batch_mean().has_value());
   CHECK_FALSE(empty.data_mean().has_value());
@@ -66,7 +66,7 @@ TEST_CASE("an empty summary claims nothing") {
   CHECK_FALSE(empty.items_per_second().has_value());
 }
 
-TEST_CASE("data wait over many steps is the ratio of sums") {
+TEST_CASE("data wait over many steps is the ratio of sums", "[case-07]") {
   // Two steps that became ready together: 20 of 50 ms and 60 of 70 ms. Not the last one's 14.3 %, not the
   // mean 37.1 %.
   const StepSummary both = sum({with_gap(0, 20ms, 50ms), with_gap(1, 60ms, 70ms)});
@@ -128,7 +128,7 @@ TEST_CASE("an empty summary is neutral in merge") {
   CHECK(same(merge({}, {}), {}));
 }
 
-TEST_CASE("20 million steps of 1 ms are exactly 20,000 s") {
+TEST_CASE("20 million steps of 1 ms are exactly 20,000 s", "[case-40]") {
   const StepSummary one = summary_of(with_gap(0, 1ms, 1ms));
   StepSummary summary;
   for (int i = 0; i < 20000000; ++i) summary = merge(summary, one);
@@ -137,7 +137,33 @@ TEST_CASE("20 million steps of 1 ms are exactly 20,000 s") {
   CHECK(summary.wall_total == nanoseconds(20000s));
 }
 
-TEST_CASE("sums beyond 292 years stay at the largest value") {
+TEST_CASE("no sum over 20 million steps loses a nanosecond, added one by one or merged from parts", "[case-40]") {
+  constexpr std::int64_t steps = 20000000;
+  const bool by_halves = GENERATE(false, true);
+  StepRecord record = with_gap(0, 1ms, 3ms + 7ns);
+  record.host_batch_time = 1ns;
+  StepSummary parts[2];
+  for (std::int64_t i = 0; i < steps; ++i) {
+    record.step = static_cast<std::uint64_t>(i);
+    steptimer::detail::add_record(parts[by_halves && i % 2 == 1 ? 1 : 0], record);
+  }
+  const StepSummary summary = merge(parts[1], parts[0]);
+  CHECK(summary.steps == steps);
+  CHECK(summary.gaps == steps);
+  CHECK(summary.items == 32 * steps);
+  CHECK(summary.batch_total == nanoseconds(20000s));
+  CHECK(summary.batch_in_gaps == nanoseconds(20000s));
+  CHECK(summary.data_total == nanoseconds(40000s) + 7ns * steps);
+  CHECK(summary.wall_total == nanoseconds(60000s) + 7ns * steps);
+  CHECK(summary.host_batch_in_gaps == 1ns * steps);
+  CHECK(summary.host_wall_total == nanoseconds(60000s) + 7ns * steps);
+  CHECK(summary.batch_mean() == nanoseconds(1ms));
+  CHECK(summary.data_mean() == nanoseconds(2ms + 7ns));
+  CHECK(summary.slowest_step == 0);
+  CHECK(summary.data_wait_percent() == Approx(100.0 * 2000007 / 3000007).epsilon(1e-12));
+}
+
+TEST_CASE("sums beyond 292 years stay at the largest value", "[case-40]") {
   const nanoseconds most = (nanoseconds::max)();
   const StepSummary huge = summary_of(with_gap(0, most, most));
   const StepSummary both = merge(huge, huge);

@@ -65,7 +65,7 @@ struct Loop {
 
 }  // namespace
 
-TEST_CASE("start, start, end, end, end, start, end: two steps, one dropped, two ends ignored") {
+TEST_CASE("start, start, end, end, end, start, end: two steps, one dropped, two ends ignored", "[case-44]") {
   Loop loop;
   loop.start();
   loop.start();
@@ -89,7 +89,7 @@ TEST_CASE("start, start, end, end, end, start, end: two steps, one dropped, two 
   CHECK(loop.marks_are_accounted_for());
 }
 
-TEST_CASE("starts without ends keep no more than one mark and nothing grows") {
+TEST_CASE("starts without ends keep no more than one mark and nothing grows", "[case-44]") {
   Loop loop;
   for (int i = 0; i < 1000; ++i) {
     loop.start();
@@ -102,7 +102,7 @@ TEST_CASE("starts without ends keep no more than one mark and nothing grows") {
   CHECK(loop.marks_are_accounted_for());
 }
 
-TEST_CASE("the start of a dropped step still ends the gap before it") {
+TEST_CASE("the start of a dropped step still ends the gap before it", "[case-44]") {
   Loop loop;
   loop.step();
   loop.script().device_runs = false;  // so the first step is still pending when the second is dropped
@@ -163,7 +163,7 @@ TEST_CASE("a step that the timeline cannot time is failed and the next one is me
   CHECK(loop.marks_are_accounted_for());
 }
 
-TEST_CASE("elapsed may take back what query said: the step is measured later") {
+TEST_CASE("elapsed may take back what query said: the step is measured later", "[case-17]") {
   Loop loop;
   loop.script().elapsed_status = {MarkStatus::not_ready};
   loop.step();
@@ -177,7 +177,7 @@ TEST_CASE("elapsed may take back what query said: the step is measured later") {
   CHECK(loop.marks_are_accounted_for());
 }
 
-TEST_CASE("times below zero become zero and are counted") {
+TEST_CASE("times below zero become zero and are counted", "[case-39]") {
   Loop loop;
   loop.script().elapsed = {-1780us,      std::nullopt,  // batch_time below zero, wall_gap true
                            std::nullopt, -1us,          // wall_gap below zero
@@ -195,7 +195,7 @@ TEST_CASE("times below zero become zero and are counted") {
   CHECK(loop.timer.counts().measured == 4);
 }
 
-TEST_CASE("after a lost timeline the timer is off, counts every step as failed, and touches nothing") {
+TEST_CASE("after a lost timeline the timer is off, counts every step as failed, and touches nothing", "[case-21]") {
   const int where = GENERATE(range(0, 5));
   Loop loop;
   loop.script().error = {700, "cudaEventQuery", "an illegal memory access was encountered"};
@@ -330,7 +330,7 @@ TEST_CASE("sampling gives marks back for use, rather than away") {
   CHECK(loop.marks_are_accounted_for());
 }
 
-TEST_CASE("any sequence of calls and refusals keeps counts, order and marks right") {
+TEST_CASE("any sequence of calls and refusals keeps counts, order and marks right", "[case-44]") {
   const auto seed = GENERATE(range(0u, 40u));
   std::mt19937 random(seed);
   const auto one_in = [&](unsigned n) { return random() % n == 0; };

@@ -58,7 +58,7 @@ TEST_CASE("a disabled timer counts nothing and says so") {
   CHECK(calls == 0);
 }
 
-TEST_CASE("warm-up steps are in records and in no summary, by ordinal, however late they are measured") {
+TEST_CASE("warm-up steps are in records and in no summary, by ordinal, however late they are measured", "[case-12]") {
   ManualBackend device;
   StepTimerOptions options;
   options.warmup_steps = 1;
@@ -83,7 +83,7 @@ TEST_CASE("warm-up steps are in records and in no summary, by ordinal, however l
   CHECK(timer.window().steps == 99);
 }
 
-TEST_CASE("a warm-up step is still the last one") {
+TEST_CASE("a warm-up step is still the last one", "[case-12]") {
   ManualBackend device;
   StepTimerOptions options;
   options.warmup_steps = most;

@@ -55,7 +55,7 @@ struct Loop {
 
 }  // namespace
 
-TEST_CASE("work still queued at the end hook is the step's, not the loader's") {
+TEST_CASE("work still queued at the end hook is the step's, not the loader's", "[case-01]") {
   Loop loop;
   loop.timer.on_batch_start();  // host at 0 ms
   loop.device.launch(90ms);
@@ -82,7 +82,7 @@ TEST_CASE("work still queued at the end hook is the step's, not the loader's") {
   CHECK(first.host_data_wait_percent() == 95.0);
 }
 
-TEST_CASE("a host that synchronises every tenth step shifts no time between steps") {
+TEST_CASE("a host that synchronises every tenth step shifts no time between steps", "[case-03]") {
   // The device is always busy, 10 ms a step; nine host gaps of 1 ms, then one of 91 ms in which the loss is read.
   Loop loop;
   for (int step = 0; step < 11; ++step) loop.step(10ms, 0ns, step == 9 ? 91ms : 1ms);
@@ -93,7 +93,7 @@ TEST_CASE("a host that synchronises every tenth step shifts no time between step
   CHECK(loop.timer.total().data_wait_percent() == 0.0);
 }
 
-TEST_CASE("hooks in the wrong order measure something else, and the right order the loader") {
+TEST_CASE("hooks in the wrong order measure something else, and the right order the loader", "[case-05]") {
   Loop wrong;  // the start hook runs before the batch is fetched
   for (int i = 0; i < 2; ++i) wrong.step(0ns, 100ms, 0ns);
   wrong.timer.finish();
@@ -107,7 +107,7 @@ TEST_CASE("hooks in the wrong order measure something else, and the right order 
   CHECK(right.records[0].data_time == nanoseconds(40ms));
 }
 
-TEST_CASE("the last step is not lost: finish measures it, without a gap") {
+TEST_CASE("the last step is not lost: finish measures it, without a gap", "[case-11]") {
   Loop loop;
   for (int i = 0; i < 3; ++i) loop.step(90ms, 5ms, 95ms);
   CHECK(loop.timer.counts().pending == 1);
@@ -122,7 +122,7 @@ TEST_CASE("the last step is not lost: finish measures it, without a gap") {
   CHECK(loop.timer.total().gaps == 2);
 }
 
-TEST_CASE("a timer without steps has nothing to say") {
+TEST_CASE("a timer without steps has nothing to say", "[case-11]") {
   Loop loop;
   CHECK(loop.timer.finish());
   CHECK(loop.timer.poll() == 0);
@@ -133,7 +133,7 @@ TEST_CASE("a timer without steps has nothing to say") {
   CHECK(loop.timer.status().state == TimerState::ok);
 }
 
-TEST_CASE("pause keeps a validation out of the data time") {
+TEST_CASE("pause keeps a validation out of the data time", "[case-09]") {
   // Ten steps in cycles of 100 ms, with 60 s of validation on the same stream after the fifth.
   const auto run = [](bool pause) {
     Loop loop;
@@ -160,7 +160,7 @@ TEST_CASE("pause keeps a validation out of the data time") {
   CHECK(run(false).second.data_max == nanoseconds(60s + 10ms));
 }
 
-TEST_CASE("pause in the middle of a step leaves that step without a gap") {
+TEST_CASE("pause in the middle of a step leaves that step without a gap", "[case-09]") {
   Loop loop;
   loop.timer.on_batch_start();
   loop.timer.pause();
@@ -176,7 +176,7 @@ TEST_CASE("pause in the middle of a step leaves that step without a gap") {
   CHECK(loop.records[1].data_time == nanoseconds(10ms));
 }
 
-TEST_CASE("pause twice, before the first step, and after finish is harmless") {
+TEST_CASE("pause twice, before the first step, and after finish is harmless", "[case-09]") {
   Loop loop;
   loop.timer.pause();
   loop.timer.pause();
@@ -190,7 +190,7 @@ TEST_CASE("pause twice, before the first step, and after finish is harmless") {
   CHECK(loop.timer.total().gaps == 0);
 }
 
-TEST_CASE("a device far behind is measured later, in order, with its own times") {
+TEST_CASE("a device far behind is measured later, in order, with its own times", "[case-35]") {
   Loop loop;
   for (int i = 0; i < 8; ++i) loop.step(10ms, 0ns, 0ns);  // the host queues 8 steps at once
   CHECK(loop.records.empty());
@@ -234,7 +234,7 @@ TEST_CASE("finish waits as long as it may and no longer") {
   CHECK(loop.records.size() == 1);
 }
 
-TEST_CASE("a timer goes on after finish; the gap across it is not data time") {
+TEST_CASE("a timer goes on after finish; the gap across it is not data time", "[case-09]") {
   Loop loop;
   loop.step(10ms, 0ns, 20ms);
   loop.timer.finish();
@@ -320,7 +320,7 @@ TEST_CASE("a scope opened while an exception passes ends as a step when its own 
   CHECK(loop.timer.counts().dropped == 0);
 }
 
-TEST_CASE("a clock that never moves gives lengths of zero and no share") {
+TEST_CASE("a clock that never moves gives lengths of zero and no share", "[case-13]") {
   Loop loop;
   for (int i = 0; i < 5; ++i) loop.step(0ns, 0ns, 0ns);
   loop.timer.finish();
@@ -373,7 +373,7 @@ TEST_CASE("release measures what is finished, gives up the rest as stale, and th
   CHECK_FALSE(loop.records[1].wall_gap.has_value());
 }
 
-TEST_CASE("a moved timer goes on with its steps; the one it came from is disabled") {
+TEST_CASE("a moved timer goes on with its steps; the one it came from is disabled", "[case-22]") {
   Loop loop;
   for (int i = 0; i < 3; ++i) loop.step(10ms, 0ns, 0ns);
   StepTimer<ManualBackend> second = std::move(loop.timer);
@@ -393,7 +393,7 @@ TEST_CASE("a moved timer goes on with its steps; the one it came from is disable
   CHECK(third.total().batch_total == nanoseconds(30ms));
 }
 
-TEST_CASE("a timer moved in the middle of a step ends it") {
+TEST_CASE("a timer moved in the middle of a step ends it", "[case-22]") {
   Loop loop;
   loop.timer.on_batch_start();
   loop.device.launch(10ms);

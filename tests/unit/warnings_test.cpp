@@ -31,7 +31,7 @@ TEST_CASE("a very long reason is cut, not overrun") {
   CHECK(lines[0].size() < 400);
 }
 
-TEST_CASE("without a sink of its own, kinds already told on stderr are not told again by another timer") {
+TEST_CASE("without a sink of its own, kinds already told on stderr are not told again by another timer", "[case-53]") {
   const unsigned all = ~0u;
   const unsigned before = steptimer::detail::told_on_stderr.exchange(all);
   Warnings warnings(nullptr);

@@ -60,8 +60,9 @@ void when_done(cudaStream_t stream, std::function<void()> hook);
 cudaError_t work(cudaStream_t stream, nanoseconds duration);
 
 /// Queues a kernel that runs for `duration` and then touches an illegal address: from then on every call that
-/// uses this device's context returns cudaErrorIllegalAddress.
-cudaError_t kernel_fault(cudaStream_t stream, nanoseconds duration = nanoseconds{0});
+/// uses this device's context returns cudaErrorIllegalAddress, or another sticky code.
+cudaError_t kernel_fault(cudaStream_t stream, nanoseconds duration = nanoseconds{0},
+                         cudaError_t code = cudaErrorIllegalAddress);
 /// The same at once and without a stream, with any sticky code.
 void fault_device(int device, cudaError_t code = cudaErrorIllegalAddress);
 

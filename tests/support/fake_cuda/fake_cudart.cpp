@@ -34,6 +34,7 @@ struct Node {
   std::vector<std::shared_ptr<Node>> after;  // dependencies whose end is not known yet
   std::uint64_t gate = 0;                    // 0: none
   int fault_device = -1;
+  cudaError_t fault_code = cudaSuccess;
   std::uint64_t incarnation = 0;
   std::optional<nanoseconds> end;
 };
@@ -240,7 +241,7 @@ bool try_resolve(World& w, Node& n) {
   n.end = n.ready + n.duration;
   if (n.fault_device >= 0) {
     Device& d = w.devices[static_cast<std::size_t>(n.fault_device)];
-    if (d.incarnation == n.incarnation) set_fault(d, *n.end, cudaErrorIllegalAddress);
+    if (d.incarnation == n.incarnation) set_fault(d, *n.end, n.fault_code);
   }
   return true;
 }
@@ -1327,13 +1328,14 @@ cudaError_t work(cudaStream_t stream, nanoseconds duration) {
   });
 }
 
-cudaError_t kernel_fault(cudaStream_t stream, nanoseconds duration) {
+cudaError_t kernel_fault(cudaStream_t stream, nanoseconds duration, cudaError_t code) {
   return run(stream_call("launch", stream, false), Kind::launch, [&](Context& c) -> cudaError_t {
     Stream* on = nullptr;
     if (const cudaError_t bad = c.find(stream, &on)) return bad;
     c.call.device = on->device;
     const NodePtr n = new_node(c.w, duration);
     n->fault_device = on->device;
+    n->fault_code = code;
     n->incarnation = on->incarnation;
     return c.launch(*on, n);
   });

@@ -1,0 +1,21 @@
+# cmake -D INCLUDE=<folder> -P clocks.cmake: fails where a header names a clock other than std::chrono::steady_clock,
+# since every other one can be set back or forward in the middle of a step.
+
+file(GLOB_RECURSE headers "${INCLUDE}/*.hpp")
+if(NOT headers)
+  message(FATAL_ERROR "no header in '${INCLUDE}'")
+endif()
+set(other_clocks "system_clock|high_resolution_clock|file_clock|utc_clock|gettimeofday|clock_gettime|[^a-z_]time\\(")
+set(steady FALSE)
+foreach(header IN LISTS headers)
+  file(READ "${header}" text)
+  if(text MATCHES "(${other_clocks})")
+    message(SEND_ERROR "${header} names ${CMAKE_MATCH_1}")
+  endif()
+  if(text MATCHES "steady_clock::now")
+    set(steady TRUE)
+  endif()
+endforeach()
+if(NOT steady)
+  message(SEND_ERROR "no header reads std::chrono::steady_clock")
+endif()
