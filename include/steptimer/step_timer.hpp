@@ -225,7 +225,8 @@ class StepTimer {
   }
 
   /// Forgets statistics, counts and pending steps, as if newly made: ordinals, host_start and warm-up begin again.
-  /// Warnings already given stay given, and a timer that turned itself off stays off. Blocking: never waits.
+  /// Warnings already given stay given, a timer that turned itself off stays off, and device resources are kept (give
+  /// them back with release()). Blocking: never waits.
   void reset() noexcept {
     steps_.discard_all();
     statistics_.clear();

@@ -33,12 +33,12 @@ struct StepTimerOptions {
 
   /// Called once for each record, in step order, from on_batch_end(), poll(), finish() or release(), on the caller's
   /// thread, when nothing of the timer's is in force (CUDA device, capture mode and last error are the caller's). It
-  /// may read the timer and call its hooks; poll() and finish() called from it measure nothing. It may not move or
-  /// destroy the timer. If it throws, it is turned off with one warning.
+  /// may read the timer and call any of its members; poll() and finish() called from it measure nothing. It may not
+  /// move or destroy the timer. If it throws, it is turned off with one warning.
   std::function<void(const StepRecord&)> on_record = {};
 
   /// Told in one sentence, at most once a kind of trouble a timer. Where none is set, the sentence goes to stderr, at
-  /// most once a kind a process. If it throws, it is not called again.
+  /// most once a kind a process. It may call the timer's hooks. If it throws, it is not called again.
   std::function<void(std::string_view)> on_warning = {};
 };
 
