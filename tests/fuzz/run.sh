@@ -8,7 +8,7 @@
 #   tests/fuzz/run.sh --keep ...       then replaces tests/fuzz/corpus by the smallest set that covers as much
 #
 # What is found stays in build/fuzz/corpus and is where the next run begins. A sequence that fails is printed, and kept
-# in build/fuzz/failed.
+# in build/fuzz/failed; sequences_<target> of the ordinary build runs such a file too.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 build=${STEPTIMER_FUZZ_BUILD:-$root/build/fuzz}

@@ -218,9 +218,11 @@ class Sequence {
     const StepCounts before = slot.timer->counts();
     const Call call = begin_call(slot, true);
     const bool ignored = !slot.witness->open && call.state == TimerState::ok;
+    const std::uint64_t records_before = slot.witness->records_ever;
     expect_end(slot, items);
     slot.timer->on_batch_end(items);
     end_call(slot, call);
+    must(slot.witness->records_ever - records_before <= 8, "a hook measures at most eight steps");
     if (ignored) must(slot.timer->counts().ignored_ends == before.ignored_ends + 1, "an end without a step is counted");
   }
 
