@@ -327,6 +327,20 @@ TEST_CASE("fake_cuda: the user's calls are logged but not counted") {
   CHECK(fake_cuda::violations().empty());
 }
 
+TEST_CASE("fake_cuda: calls that leave an error behind are counted, but not the user's") {
+  fake_cuda::reset();
+  CHECK(cudaSetDevice(99) == cudaErrorInvalidDevice);
+  CHECK(cudaPeekAtLastError() == cudaErrorInvalidDevice);  // tells of it, and sets none
+  CHECK(fake_cuda::errors_set() == 1);
+  {
+    const fake_cuda::UserCode user;
+    CHECK(cudaSetDevice(99) == cudaErrorInvalidDevice);
+  }
+  CHECK(fake_cuda::errors_set() == 1);
+  fake_cuda::clear_log();
+  CHECK(fake_cuda::errors_set() == 0);
+}
+
 TEST_CASE("fake_cuda: the log can be left out") {
   fake_cuda::reset();
   fake_cuda::set_keep_log(false);

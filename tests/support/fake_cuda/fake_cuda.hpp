@@ -138,6 +138,8 @@ void clear_log();  ///< forgets log, counters and violations; nothing else
 /// Calls of a function outside UserCode scopes; of all functions without a name.
 [[nodiscard]] std::uint64_t calls(std::string_view function);
 [[nodiscard]] std::uint64_t calls();
+/// Calls outside UserCode scopes that set the last error.
+[[nodiscard]] std::uint64_t errors_set();
 /// True on a thread that is inside a runtime call of the fake: a counting operator new uses it to leave out
 /// the fake's own allocations.
 [[nodiscard]] bool inside_call() noexcept;

@@ -137,6 +137,7 @@ struct World {
   std::vector<Call> log;
   std::map<std::string, std::uint64_t, std::less<>> counts;
   std::uint64_t total_calls = 0;
+  std::uint64_t errors_set = 0;
   std::vector<ViolationEntry> violations;
   std::vector<Injection> injections;
   std::deque<float> injected_elapsed;
@@ -648,7 +649,10 @@ cudaError_t run(Call call, Kind kind, Body body) {
   call.result = result;
   if (result == cudaErrorNotReady && !w.set.not_ready_sets_last_error) sets_last_error = false;
   if (result == cudaErrorInitializationError && w.set.fork_child) sets_last_error = true;
-  if (result != cudaSuccess && sets_last_error) me.last_error = result;
+  if (result != cudaSuccess && sets_last_error) {
+    me.last_error = result;
+    if (!call.user) ++w.errors_set;
+  }
   file(w, call, context.found);
   return result;
 }
@@ -1413,6 +1417,7 @@ void clear_log() {
   w.log.clear();
   w.counts.clear();
   w.total_calls = 0;
+  w.errors_set = 0;
   w.violations.clear();
 }
 
@@ -1425,6 +1430,11 @@ std::uint64_t calls(std::string_view function) {
 std::uint64_t calls() {
   const Lock lock(store().mutex);
   return store().world->total_calls;
+}
+
+std::uint64_t errors_set() {
+  const Lock lock(store().mutex);
+  return store().world->errors_set;
 }
 
 bool inside_call() noexcept { return the_thread.calls > 0; }

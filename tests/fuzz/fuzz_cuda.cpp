@@ -1,0 +1,7 @@
+// libFuzzer's entry point, and that of main.cpp: see sequence.hpp and cuda_target.hpp.
+#include "cuda_target.hpp"
+#include "sequence.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return fuzz::run_bytes<fuzz::CudaTarget>(data, size);
+}
