@@ -857,6 +857,7 @@ TEST_CASE("an error that is pending from the first step on and never read does n
   fake_cuda::set_last_error(cudaSuccess);
 }
 
+<<<<<<< HEAD
 // --- what the caller does wrong
 
 TEST_CASE("a stream that has been destroyed costs the steps marked on it, and those before it are measured") {
@@ -938,5 +939,119 @@ TEST_CASE("on_record may call anything of a timer, with nothing of the timer's i
   CHECK(fake_cuda::capture_mode() == cudaStreamCaptureModeGlobal);
   CHECK(fake_cuda::last_error() == cudaSuccess);
   CHECK(forbidden_violations() == "");
+=======
+// --- what one failure costs, case by case
+
+TEST_CASE("a poll that meets an error that stays turns the timer off") {
+  REQUIRE(device_work::begin());
+  const device_work::Stream stream;
+  const RecordedSteps recorded;
+  CudaTimer timer{stream.get(), recorded.options()};
+  run_steps_kept_up(timer, stream, 3);
+  timer.on_batch_start();
+  fake_cuda::fail_next("cudaEventQuery", cudaErrorIllegalAddress);
+  CHECK(timer.poll() == 0);
+  CHECK(timer.status().state == TimerState::failed);
+  CHECK(timer.status().error_code == cudaErrorIllegalAddress);
+  CHECK(std::string_view(timer.status().call) == "cudaEventQuery");
+  CHECK(timer.counts().pending == 0);
+}
+
+TEST_CASE("events given up a while after their record leave the caller's error alone") {
+  REQUIRE(device_work::begin());
+  fake_cuda::set_not_ready_sets_last_error(true);
+  const device_work::Stream stream;
+  {
+    const RecordedSteps recorded;
+    const device_work::Gate gate(stream);
+    CudaTimer timer{stream.get(), recorded.options()};
+    for (int i = 0; i < 3; ++i) run_step(timer, stream, 1ms);
+    fake_cuda::advance(1ms);  // long enough for a device to have been reset meanwhile
+    fake_cuda::set_last_error(cudaErrorInvalidConfiguration);
+    timer.reset();
+    CHECK(fake_cuda::last_error() == cudaErrorInvalidConfiguration);
+  }
+  fake_cuda::set_last_error(cudaSuccess);
+  CHECK(fake_cuda::events_created() == fake_cuda::events_destroyed());
+}
+
+TEST_CASE("a call that fails while an error of the caller's is pending leaves one pending") {
+  REQUIRE(device_work::begin());
+  const device_work::Stream stream;
+  const RecordedSteps recorded;
+  CudaTimer timer{stream.get(), recorded.options()};
+  run_steps_kept_up(timer, stream, 3);
+  fake_cuda::set_last_error(cudaErrorInvalidConfiguration);
+  fake_cuda::fail_next("cudaEventRecord", cudaErrorInvalidResourceHandle);
+  timer.on_batch_start();
+  CHECK(timer.counts().failed == 1);
+  CHECK(fake_cuda::last_error() != cudaSuccess);
+  fake_cuda::set_last_error(cudaSuccess);
+}
+
+TEST_CASE("an event whose record is refused is given back") {
+  REQUIRE(device_work::begin());
+  const device_work::Stream stream;
+  {
+    const RecordedSteps recorded;
+    CudaTimer timer{stream.get(), recorded.options()};
+    run_steps_kept_up(timer, stream, 3);
+    fake_cuda::fail_next("cudaEventRecord", cudaErrorInvalidResourceHandle);
+    timer.on_batch_start();
+    CHECK(timer.counts().failed == 1);
+  }
+  CHECK(fake_cuda::events_created() == fake_cuda::events_destroyed());
+  CHECK(forbidden_violations() == "");
+}
+
+TEST_CASE("a stream under capture does not hide the error before it") {
+  REQUIRE(device_work::begin());
+  const device_work::Stream stream;
+  const RecordedSteps recorded;
+  CudaTimer timer{stream.get(), recorded.options()};
+  run_steps_kept_up(timer, stream, 3);
+  fake_cuda::fail_next("cudaEventRecord", cudaErrorInvalidResourceHandle);
+  run_step(timer, stream, 1ms);
+  {
+    const fake_cuda::UserCode user;
+    REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  }
+  timer.on_batch_start();
+  {
+    const fake_cuda::UserCode user;
+    cudaGraph_t graph = nullptr;
+    CHECK(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+  }
+  CHECK(timer.counts().failed == 2);
+  CHECK(timer.status().error_code == cudaErrorInvalidResourceHandle);
+  CHECK(std::string_view(timer.status().call) == "cudaEventRecord");
+}
+
+TEST_CASE("a moved timer keeps the error that it met") {
+  REQUIRE(device_work::begin());
+  const device_work::Stream stream;
+  const RecordedSteps recorded;
+  CudaTimer timer{stream.get(), recorded.options()};
+  run_steps_kept_up(timer, stream, 3);
+  fake_cuda::fail_next("cudaEventRecord", cudaErrorInvalidResourceHandle);
+  run_step(timer, stream, 1ms);
+  const CudaTimer moved{std::move(timer)};
+  CHECK(moved.status().error_code == cudaErrorInvalidResourceHandle);
+  CHECK(std::string_view(moved.status().call) == "cudaEventRecord");
+}
+
+TEST_CASE("a moved timer goes on with the events of the one it came from") {
+  REQUIRE(device_work::begin());
+  const device_work::Stream stream;
+  {
+    const RecordedSteps recorded;
+    CudaTimer timer{stream.get(), recorded.options()};
+    run_steps_kept_up(timer, stream, 4);
+    const auto created = fake_cuda::events_created();
+    CudaTimer moved{std::move(timer)};
+    run_steps_kept_up(moved, stream, 4);
+    CHECK(fake_cuda::events_created() == created);
+  }
+>>>>>>> guard-g
   CHECK(fake_cuda::events_created() == fake_cuda::events_destroyed());
 }

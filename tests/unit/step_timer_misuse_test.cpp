@@ -409,3 +409,35 @@ TEST_CASE("any sequence of calls and refusals keeps counts, order and marks righ
   loop.timer.release();
   CHECK(loop.marks_are_accounted_for());
 }
+
+TEST_CASE("finish ends on time where it asks many times") {
+  Loop loop;
+  loop.step();
+  loop.script().device_runs = false;
+  const auto begin = loop.script().now;
+  CHECK_FALSE(loop.timer.finish(120us));  // the backend waits 50 us at a time
+  CHECK(loop.script().now - begin == nanoseconds(120us));
+}
+
+TEST_CASE("a reset from on_record gives back the marks of steps already read") {
+  ScriptedBackend backend;
+  StepTimer<ScriptedBackend>* self = nullptr;
+  int calls = 0;
+  StepTimerOptions options;
+  options.on_record = [&](const StepRecord&) {
+    ++calls;
+    self->reset();
+  };
+  StepTimer<ScriptedBackend> timer(backend, options);
+  self = &timer;
+  backend.script->device_runs = false;
+  for (int i = 0; i < 4; ++i) {
+    timer.on_batch_start();
+    timer.on_batch_end();
+  }
+  backend.script->device_runs = true;
+  timer.poll();  // reads three steps; the reset comes with the first of them
+  CHECK(calls == 1);
+  CHECK(backend.script->out.empty());
+  CHECK(backend.script->given_back_twice == 0);
+}

@@ -389,3 +389,15 @@ TEST_CASE("poll called from on_record measures nothing, also where the device ha
   CHECK(timer.poll() == 2);
   CHECK(steps == std::vector<std::uint64_t>{0, 1, 2});
 }
+
+TEST_CASE("a record without a gap has none of an older record's, however small the window") {
+  ManualBackend device;
+  StepTimerOptions options;
+  options.window = 1;
+  StepTimer<ManualBackend> timer(device, options);
+  for (int i = 0; i < 20; ++i) step(timer, device);  // enough that records take the places of older ones
+  timer.finish();
+  CHECK_FALSE(timer.last()->wall_gap.has_value());
+  CHECK_FALSE(timer.last()->data_time.has_value());
+  CHECK_FALSE(timer.last()->host_wall_gap.has_value());
+}

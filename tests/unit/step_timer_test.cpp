@@ -424,3 +424,50 @@ TEST_CASE("destroying a timer calls nobody") {
   }
   CHECK(records.empty());
 }
+
+TEST_CASE("a timer that takes over another one's steps counts host_start from that one's first start") {
+  Loop loop;
+  loop.step(10ms, 0ns, 20ms);
+  StepTimer<ManualBackend> heir(loop.device);
+  heir.on_batch_start();  // a first start of its own, which it gives up
+  heir = std::move(loop.timer);
+  heir.on_batch_start();
+  heir.on_batch_end();
+  CHECK(heir.finish());
+  REQUIRE(loop.records.size() == 2);
+  CHECK(loop.records[0].host_start == 0ns);
+  CHECK(loop.records[1].host_start == nanoseconds(20ms));
+}
+
+TEST_CASE("hooks catch up with a device that was just behind for a while") {
+  Loop loop;
+  for (int i = 0; i < 3; ++i) loop.step(10ms, 0ns, 0ns);
+  loop.device.advance(15ms);
+  loop.step(10ms, 0ns, 0ns);  // measures the first, and looks for the second in vain
+  REQUIRE(loop.records.size() == 1);
+  for (int i = 0; i < 20; ++i) loop.step(10ms, 0ns, 0ns);
+  loop.device.synchronize();
+  for (int i = 0; i < 15; ++i) loop.step(1ms, 0ns, 10ms);
+  CHECK(loop.timer.counts().pending <= 2);
+}
+
+TEST_CASE("a device without a pause is no clock noise") {
+  Loop loop;
+  for (int i = 0; i < 3; ++i) loop.step(10ms, 0ns, 0ns);
+  CHECK(loop.timer.finish());
+  CHECK(loop.records[0].wall_gap == nanoseconds(10ms));
+  CHECK(loop.records[0].data_time == 0ns);
+  CHECK(loop.timer.counts().clamped == 0);
+}
+
+TEST_CASE("a step is not measured before its next start is reached") {
+  Loop loop;
+  loop.step(10ms, 0ns, 0ns);
+  loop.device.launch(50ms);  // on the same stream, outside any step
+  loop.timer.on_batch_start();
+  loop.device.advance(20ms);  // the end of the step is reached, the next start is not
+  CHECK(loop.timer.poll() == 0);
+  loop.device.advance(40ms);
+  CHECK(loop.timer.poll() == 1);
+  CHECK(loop.records[0].wall_gap == nanoseconds(60ms));
+}

@@ -1,5 +1,9 @@
 #include <steptimer/detail/warnings.hpp>
 
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +13,29 @@
 using steptimer::BackendError;
 using steptimer::detail::Trouble;
 using steptimer::detail::Warnings;
+
+namespace {
+
+/// What `f` writes to stderr.
+template <class F>
+std::string stderr_of(F&& f) {
+  std::FILE* const file = std::tmpfile();
+  REQUIRE(file != nullptr);
+  std::fflush(stderr);
+  const int terminal = dup(STDERR_FILENO);
+  dup2(fileno(file), STDERR_FILENO);
+  f();
+  std::fflush(stderr);
+  dup2(terminal, STDERR_FILENO);
+  close(terminal);
+  std::rewind(file);
+  char text[1000];
+  const std::size_t length = std::fread(text, 1, sizeof text, file);
+  std::fclose(file);
+  return std::string(text, length);
+}
+
+}  // namespace
 
 TEST_CASE("a warning is one line that names the call, what it means, and the code") {
   std::vector<std::string> lines;
@@ -37,5 +64,14 @@ TEST_CASE("without a sink of its own, kinds already told on stderr are not told 
   Warnings warnings(nullptr);
   warnings.tell(Trouble::end_without_start);  // would print otherwise
   CHECK(steptimer::detail::told_on_stderr.load() == all);
+  steptimer::detail::told_on_stderr.store(before);
+}
+
+TEST_CASE("of many timers without a sink one tells stderr, in one line") {
+  const unsigned before = steptimer::detail::told_on_stderr.exchange(0);
+  const std::string text = stderr_of([] {
+    for (int i = 0; i < 3; ++i) Warnings(nullptr).tell(Trouble::end_without_start);
+  });
+  CHECK(text == "steptimer: on_batch_end() came without an open step and is ignored\n");
   steptimer::detail::told_on_stderr.store(before);
 }
