@@ -180,7 +180,8 @@ TEST_CASE("work still queued when the end hook runs is batch time, not data wait
   recorded.check_gaps();
 }
 
-TEST_CASE("steps that read the loss: each alone and all together show the wait that was built in", "[timing][case-03]") {
+TEST_CASE("steps that read the loss: each alone and all together show the wait that was built in",
+          "[timing][case-03]") {
   const int every = GENERATE(1, 10, 50);
   const bool inside_the_step = GENERATE(true, false);
   INFO("the loss is read every " << every << " steps, " << (inside_the_step ? "inside" : "after") << " the step");
@@ -603,7 +604,7 @@ TEST_CASE("nothing waits for a device that stands still", "[case-11]") {
   }
 }
 
-TEST_CASE("while the device stands still for 200 ms no hook takes one", "[case-35]") {
+TEST_CASE("while the device stands still for 200 ms no hook takes one", "[timing][case-35]") {
   REQUIRE(device_work::begin());
   const device_work::Stream stream;
   CudaTimer timer{stream.get()};

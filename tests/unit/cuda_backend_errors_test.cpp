@@ -857,7 +857,6 @@ TEST_CASE("an error that is pending from the first step on and never read does n
   fake_cuda::set_last_error(cudaSuccess);
 }
 
-<<<<<<< HEAD
 // --- what the caller does wrong
 
 TEST_CASE("a stream that has been destroyed costs the steps marked on it, and those before it are measured") {
@@ -939,7 +938,9 @@ TEST_CASE("on_record may call anything of a timer, with nothing of the timer's i
   CHECK(fake_cuda::capture_mode() == cudaStreamCaptureModeGlobal);
   CHECK(fake_cuda::last_error() == cudaSuccess);
   CHECK(forbidden_violations() == "");
-=======
+  CHECK(fake_cuda::events_created() == fake_cuda::events_destroyed());
+}
+
 // --- what one failure costs, case by case
 
 TEST_CASE("a poll that meets an error that stays turns the timer off") {
@@ -1052,6 +1053,5 @@ TEST_CASE("a moved timer goes on with the events of the one it came from") {
     run_steps_kept_up(moved, stream, 4);
     CHECK(fake_cuda::events_created() == created);
   }
->>>>>>> guard-g
   CHECK(fake_cuda::events_created() == fake_cuda::events_destroyed());
 }
