@@ -1,4 +1,4 @@
-/// What a Backend is: a timeline on which marks are dropped. is_backend_v<B> decides, the text here explains.
+/// What a Backend is: a timeline on which marks are dropped. `is_backend_v<B>` decides, the text here explains.
 ///
 /// The timer drops marks in order (start, end, start, end, ...), asks later whether the timeline has reached one, and
 /// then how much time lies between two. CPU and CUDA differ in nothing else. A Backend is movable without throwing
@@ -36,9 +36,9 @@ enum class MarkStatus {
 
 /// Why a Backend refused or lost something. Static strings.
 struct BackendError {
-  int code = 0;  ///< the backend's own code; 0 where nothing failed and the mark was only impossible
-  const char* call = "";
-  const char* message = "";
+  int code = 0;              ///< the backend's own code; 0 where nothing failed and the mark was only impossible
+  const char* call = "";     ///< the call that failed, "" for none
+  const char* message = "";  ///< what went wrong, "" for nothing
 };
 
 /// The members of a Backend that most need not write.
@@ -54,15 +54,16 @@ struct BackendDefaults {
     std::this_thread::sleep_for(most < between_polls ? most : between_polls);
   }
 
-  /// Around a run of query() and elapsed() calls; `now` is the host time of the hook or poll that it belongs to.
-  /// not_ready from begin_reading() puts measuring off to a later call; end_reading() follows exactly when
-  /// begin_reading() said ok. No user code runs in between.
+  /// Before a run of query() and elapsed() calls; its argument is the host time of the hook or poll that they belong
+  /// to. not_ready puts measuring off to a later call.
   MarkStatus begin_reading(HostTime) noexcept { return MarkStatus::ok; }
+  /// After that run, exactly when begin_reading() said ok. No user code runs in between.
   void end_reading() noexcept {}
 
-  /// The timer is done with a mark that the timeline has reached (recycle) or may not have reached (discard).
+  /// The timer is done with a mark that the timeline has reached.
   template <class Mark>
   void recycle(Mark&) noexcept {}
+  /// The timer is done with a mark that the timeline may not have reached.
   template <class Mark>
   void discard(Mark&) noexcept {}
 

@@ -15,14 +15,18 @@ namespace steptimer {
 /// Blocking: never. Threads: no state at all. Errors: none.
 class CpuBackend : public BackendDefaults {
  public:
+  /// A reading of the clock.
   using Mark = HostTime;
   static_assert(HostTime::clock::is_steady, "a clock that is set back would make steps of negative length");
 
+  /// Keeps the reading that the hook has taken; the clock is not read again.
   MarkStatus record(Mark& mark, HostTime now) noexcept {
     mark = now;
     return MarkStatus::ok;
   }
+  /// Always ok: a host is where it is.
   MarkStatus query(const Mark&) noexcept { return MarkStatus::ok; }
+  /// The difference of two readings.
   MarkStatus elapsed(const Mark& from, const Mark& to, std::chrono::nanoseconds& result) noexcept {
     result = to - from;
     return MarkStatus::ok;

@@ -94,7 +94,7 @@ class CudaBackend : public BackendDefaults {
  public:
   /// An event that is out as a mark.
   struct Mark {
-    cudaEvent_t event = nullptr;
+    cudaEvent_t event = nullptr;  ///< the backend's own; nullptr where nothing is recorded
   };
 
   /// A timeline on `stream`, also implicitly: `CudaTimer timer{stream}`. Makes no CUDA call: it binds to the stream's
@@ -107,14 +107,18 @@ class CudaBackend : public BackendDefaults {
             class = std::enable_if_t<std::is_class_v<Stream> && std::is_convertible_v<const Stream&, cudaStream_t>>>
   CudaBackend(const Stream& stream) : CudaBackend(static_cast<cudaStream_t>(stream)) {}
 
+  /// Takes over the events; the other keeps its stream and begins anew.
   CudaBackend(CudaBackend&& other) noexcept : CudaBackend(other.stream_) { swap(other); }
+  /// The same, after giving back this one's own events.
   CudaBackend& operator=(CudaBackend&& other) noexcept {
     CudaBackend moved(std::move(other));
     swap(moved);
     return *this;
   }
+  /// As release().
   ~CudaBackend() { release(); }
 
+  /// Records an event on the stream.
   MarkStatus record(Mark& mark, HostTime now) noexcept {
     const auto callers = CallersCudaError::now();
     if (!is_alive_at(now, callers)) return MarkStatus::lost;
@@ -149,15 +153,18 @@ class CudaBackend : public BackendDefaults {
     if (capture_mode_ != cudaStreamCaptureModeRelaxed) end_reading();  // it failed, and exchanged nevertheless
     return fail(code, "cudaThreadExchangeStreamCaptureMode", callers);
   }
+  /// Gives the thread its capture mode back.
   void end_reading() noexcept {
     if (cudaThreadExchangeStreamCaptureMode(&capture_mode_) != cudaSuccess) callers_in_reading_.clear_ours();
   }
 
+  /// Asks by cudaEventQuery.
   MarkStatus query(const Mark& mark) noexcept {
     const cudaError_t code = cudaEventQuery(mark.event);
     return code == cudaSuccess ? MarkStatus::ok : not_ready_or_failed(code, "cudaEventQuery");
   }
 
+  /// Asks by cudaEventElapsedTime, rounded to nanoseconds.
   MarkStatus elapsed(const Mark& from, const Mark& to, std::chrono::nanoseconds& result) noexcept {
     float milliseconds = std::numeric_limits<float>::quiet_NaN();
     const cudaError_t code = cudaEventElapsedTime(&milliseconds, from.event, to.event);
@@ -203,6 +210,7 @@ class CudaBackend : public BackendDefaults {
     error_ = {};
   }
 
+  /// The error that lost the timeline, else the first one met. Makes no CUDA call.
   BackendError error() const noexcept { return error_; }
 
  private:

@@ -25,11 +25,14 @@ namespace steptimer {
 /// Threads:  one thread at a time for all copies of one ManualBackend.
 class ManualBackend : public BackendDefaults {
  public:
+  /// The time at which the timeline reaches the mark, known from the start.
   using Mark = HostTime;
 
   /// A timeline of its own, at time zero, with an idle device. Throws std::bad_alloc where memory is out.
   ManualBackend() : clock_(std::make_shared<Clock>()) {}
+  /// A copy is another handle of the same timeline.
   ManualBackend(const ManualBackend&) noexcept = default;  // no moves: a copy is as cheap and leaves both usable
+  /// Leaves this one's timeline for the other's.
   ManualBackend& operator=(const ManualBackend&) noexcept = default;
 
   /// Moves the host clock on; the device works off its queue meanwhile. Zero or less moves nothing: clocks do not go
@@ -44,6 +47,7 @@ class ManualBackend : public BackendDefaults {
   /// Lets the host wait for the device: moves the host clock to the end of the queued work.
   void synchronize() noexcept { clock_->now = queue_end(); }
 
+  /// Where the host clock stands.
   HostTime host_now() const noexcept { return clock_->now; }
   /// What finish() waits with: goes on to the end of the queued work, or less far.
   void host_wait(std::chrono::nanoseconds most) noexcept {
@@ -51,11 +55,14 @@ class ManualBackend : public BackendDefaults {
     advance(work_left.count() > 0 && work_left < most ? work_left : most);
   }
 
+  /// Drops a mark behind the work queued so far.
   MarkStatus record(Mark& mark, HostTime) noexcept {
     mark = queue_end();
     return MarkStatus::ok;
   }
+  /// Whether the host clock has come to where the device reaches the mark.
   MarkStatus query(const Mark& mark) noexcept { return mark <= clock_->now ? MarkStatus::ok : MarkStatus::not_ready; }
+  /// Exact, also for marks not reached yet.
   MarkStatus elapsed(const Mark& from, const Mark& to, std::chrono::nanoseconds& result) noexcept {
     result = to - from;
     return MarkStatus::ok;

@@ -28,11 +28,13 @@ struct StepSummary {
   std::chrono::nanoseconds batch_in_gaps{0};       ///< batch_time of the steps with a gap
   std::chrono::nanoseconds host_batch_in_gaps{0};  ///< host_batch_time of the steps with a gap
   std::chrono::nanoseconds host_wall_total{0};     ///< host_wall_gap of the steps with a gap
-  std::chrono::nanoseconds batch_min{0}, batch_max{0};
-  std::chrono::nanoseconds data_min{0}, data_max{0};
-  std::uint64_t slowest_step = 0;       ///< the step that took batch_max; the earliest of equals
-  std::uint64_t longest_wait_step = 0;  ///< the step before the data_max wait; the earliest of equals
-  std::uint64_t items_in_gaps = 0;      ///< items of the steps with a gap
+  std::chrono::nanoseconds batch_min{0};           ///< shortest batch_time
+  std::chrono::nanoseconds batch_max{0};           ///< longest batch_time
+  std::chrono::nanoseconds data_min{0};            ///< shortest data_time
+  std::chrono::nanoseconds data_max{0};            ///< longest data_time
+  std::uint64_t slowest_step = 0;                  ///< the step that took batch_max; the earliest of equals
+  std::uint64_t longest_wait_step = 0;             ///< the step before the data_max wait; the earliest of equals
+  std::uint64_t items_in_gaps = 0;                 ///< items of the steps with a gap
 
   /// batch_total / steps, rounded towards zero.
   std::optional<std::chrono::nanoseconds> batch_mean() const noexcept { return mean(batch_total, steps); }

@@ -39,6 +39,7 @@
 #include "step_summary.hpp"
 #include "step_timer_options.hpp"
 
+/// All that the library gives. What is in a namespace named detail is no API.
 namespace steptimer {
 
 /// Times the steps of one loop on one timeline.
@@ -90,6 +91,7 @@ class StepTimer {
       statistics_.reserve(options_.window);
   }
 
+  /// Goes on where the other was, an open step and its statistics included; the other is disabled.
   StepTimer(StepTimer&& other) noexcept
       : steps_(std::move(other.steps_)),
         options_(std::move(other.options_)),
@@ -99,6 +101,7 @@ class StepTimer {
         open_(std::exchange(other.open_, OpenStep::none)),
         state_(std::exchange(other.state_, TimerState::disabled)) {}
 
+  /// The same; what this one had measured is gone, and what it had pending is given back without waiting.
   StepTimer& operator=(StepTimer&& other) noexcept {
     if (this == &other) return *this;
     steps_ = std::move(other.steps_);
@@ -376,8 +379,10 @@ class StepTimer {
   bool measuring_ = false;
 };
 
+/// `StepTimer timer{backend};`
 template <class Backend>
 StepTimer(Backend) -> StepTimer<Backend>;
+/// `StepTimer timer{backend, options};`
 template <class Backend>
 StepTimer(Backend, StepTimerOptions) -> StepTimer<Backend>;
 

@@ -42,16 +42,19 @@ struct StepTimerOptions {
   std::function<void(std::string_view)> on_warning = {};
 };
 
-/// ok: measuring. disabled: options.enabled is false. failed: the backend's timeline is gone, the timer turned itself
-/// off.
-enum class TimerState { ok, disabled, failed };
+/// Whether a timer measures.
+enum class TimerState {
+  ok,        ///< it does
+  disabled,  ///< StepTimerOptions::enabled is false, the backend is a NullBackend, or the timer was moved from
+  failed,    ///< the backend's timeline is gone, and the timer turned itself off
+};
 
 /// State of a timer, and the error that turned it off, else the first one it met.
 struct TimerStatus {
-  TimerState state = TimerState::ok;
-  int error_code = 0;        ///< the backend's own code (a cudaError_t), 0 for none
-  const char* call = "";     ///< the call that returned it; a static string
-  const char* message = "";  ///< what the code means; a static string
+  TimerState state = TimerState::ok;  ///< whether it measures
+  int error_code = 0;                 ///< the backend's own code (a cudaError_t), 0 for none
+  const char* call = "";              ///< the call that returned it; a static string
+  const char* message = "";           ///< what the code means; a static string
 };
 
 }  // namespace steptimer

@@ -4,6 +4,9 @@
 /// change what a caller sees; a new PATCH does not.
 #pragma once
 
+/// X of the version X.Y.Z.
 #define STEPTIMER_VERSION_MAJOR 0
+/// Y of the version X.Y.Z.
 #define STEPTIMER_VERSION_MINOR 1
+/// Z of the version X.Y.Z.
 #define STEPTIMER_VERSION_PATCH 0

@@ -21,7 +21,7 @@ mkdir -p "$build"
 configure "$build" -DSTEPTIMER_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=native
 grep -q '^CMAKE_CUDA_COMPILER:.*=/' "$build/CMakeCache.txt" || stop "needs nvcc, and CMake found none (CUDACXX names one)"
 cmake --build "$build" --parallel "$(cores)" \
-  --target steptimer_gpu_programs soak steptimer_example_cuda_training steptimer_example_bleed_through
+  --target steptimer_gpu_programs soak steptimer_example_cuda_training steptimer_example_bleed_through steptimer_recipes
 
 result=0
 table=$build/table.txt
@@ -35,7 +35,7 @@ run_ctest() {
 }
 : > "$log"
 run_ctest -L gpu "$@"
-[ $# != 0 ] || run_ctest -R '^examples[.](cuda_training|bleed_through)' -E refuses
+[ $# != 0 ] || run_ctest -R '^(examples[.](cuda_training|bleed_through)|recipes[.])' -E refuses
 sed -n 's/^ *[0-9]*\/[0-9]* Test *#[0-9]*: \(.*[^ .]\) \.\.*[ *]*\([A-Z][A-Za-z]*\).* \([0-9.]* sec\)$/\1|\2|\3/p' "$log" |
   while IFS='|' read -r name outcome seconds; do row "$name" "$outcome" "$seconds"; done
 
