@@ -16,6 +16,7 @@ namespace steptimer {
 class CpuBackend : public BackendDefaults {
  public:
   using Mark = HostTime;
+  static constexpr bool behind_host = false;
   static_assert(HostTime::clock::is_steady, "a clock that is set back would make steps of negative length");
 
   MarkStatus record(Mark& mark, HostTime now) noexcept {
