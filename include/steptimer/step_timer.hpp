@@ -284,7 +284,6 @@ class StepTimer {
     steps_.discard_all();
     statistics_.clear();
     first_start_.reset();
-    fetch_start_.reset();
     open_ = OpenStep::none;
   }
 
