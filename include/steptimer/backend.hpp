@@ -45,6 +45,8 @@ struct BackendError {
 struct BackendDefaults {
   /// false: the timer compiles to nothing, see NullBackend.
   static constexpr bool measures = true;
+  /// false: marks are reached the moment they are dropped, as on the host's own clock.
+  static constexpr bool behind_host = true;
 
   /// The host clock, read once a hook.
   HostTime host_now() const noexcept { return std::chrono::steady_clock::now(); }

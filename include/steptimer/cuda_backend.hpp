@@ -84,8 +84,8 @@ class CurrentDevice {
 ///           around its launch. A call that CUDA refuses costs its step; after an error that stays (a kernel fault, a
 ///           reset device) the timeline is lost and no further call is made. While an error of the caller's is
 ///           pending, a call here that fails replaces it: CUDA has no way to put an error back.
-/// Owns:     its events: two for each of the most steps ever in flight, one more for each that is followed by a step
-///           that is not measured, and three. The stream is the caller's and must outlive its use here: marks on one
+/// Owns:     its events: two for each of the most steps ever in flight, one more for each mark() in them and for each
+///           that is followed by a step that is not measured, and three. The stream is the caller's and must outlive its use here: marks on one
 ///           that CUDA refuses as destroyed cost their steps, but CUDA does not promise to notice.
 class CudaBackend : public BackendDefaults {
   using CallersCudaError = cuda_detail::CallersCudaError;

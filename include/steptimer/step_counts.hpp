@@ -18,8 +18,9 @@ struct StepCounts {
   std::uint64_t stale = 0;    ///< could not be measured without waiting: too many in flight, or given up by release()
   std::uint64_t dropped = 0;  ///< never ended: another start came first, or an exception left the scope
   std::uint64_t failed = 0;   ///< refused by the backend (a CUDA error, a stream capture) or met a turned-off timer
-  std::uint64_t ignored_ends = 0;  ///< on_batch_end() without an open step; no step, so not part of the sum
-  std::uint64_t clamped = 0;       ///< measured steps with a duration below zero or a wall_gap below batch_time
+  std::uint64_t ignored_ends = 0;   ///< on_batch_end() without an open step; no step, so not part of the sum
+  std::uint64_t clamped = 0;        ///< measured steps with a duration below zero or a wall_gap below batch_time
+  std::uint64_t ignored_marks = 0;  ///< mark() without an open step, refused, or beyond max_phases
 };
 
 }  // namespace steptimer

@@ -3,13 +3,24 @@
 
 #include "detail/macros_keep.hpp"
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
 #include "detail/durations.hpp"
 
 namespace steptimer {
+
+/// A part of a step, from one StepTimer::mark() to the next or to the step's end.
+struct PhaseTime {
+  const char* name = "";             ///< as given to mark(); "" from the step's start to the first mark
+  std::chrono::nanoseconds time{0};  ///< on the backend's timeline
+};
+
+/// Phases kept of a step: what comes before the first mark, and so many marks less one.
+inline constexpr std::size_t max_phases = 8;
 
 /// The finished measurement of one step.
 ///
@@ -35,6 +46,30 @@ struct StepRecord {
   std::uint64_t items = 0;
   /// True for the first StepTimerOptions::warmup_steps steps, which are left out of every summary.
   bool warmup = false;
+
+  /// Whether the device had done all of the step's work when on_batch_end() was called, so that it had waited for the
+  /// host within the step. Absent where the timeline is the host's own.
+  ///
+  /// Source:   ours: an idle device reaches a mark as the host drops it, so a step that ends idle takes no longer on the
+  ///           device than on the host, up to the latency of events: batch_time <= host_batch_time + 10 us, the latency
+  ///           taken as no more than a quarter of batch_time.
+  std::optional<bool> device_drained;
+  /// Steps started before this one that the device had not finished when on_batch_end() was called, as far as the timer
+  /// knew: how far the host was ahead.
+  std::uint32_t steps_ahead = 0;
+
+  /// Host time within fetch scopes from this step's start to the next. Absent where there was none.
+  std::optional<std::chrono::nanoseconds> fetch_time;
+  /// What of fetch_time the timeline really waited for; the rest was hidden by queued work. Present where fetch_time and
+  /// data_time are.
+  ///
+  /// Source:   ours: the timeline waits last, up to the next start, so exposed is what of the fetch lies in the last
+  ///           data_time of the host's gap. Several fetches of one gap are taken as one that ends when the last one did.
+  std::optional<std::chrono::nanoseconds> exposed_fetch;
+
+  /// The step's phases in order, none where mark() was not called. Their times add up to batch_time exactly.
+  std::size_t phase_count = 0;
+  std::array<PhaseTime, max_phases> phases{};
 
   /// Share of the cycle that was spent waiting for the next batch, 0 to 100.
   ///

@@ -3,15 +3,27 @@
 
 #include "detail/macros_keep.hpp"
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <type_traits>
+#include <utility>
 
 #include "detail/durations.hpp"
 #include "step_record.hpp"
 
 namespace steptimer {
+
+/// The time of all phases of one name.
+struct PhaseTotal {
+  char name[24] = "";                 ///< as given to mark(), cut to 23 characters
+  std::uint32_t place = 0;            ///< the first among a step's phases that it was seen at
+  std::uint64_t steps = 0;            ///< phases of that name
+  std::chrono::nanoseconds total{0};  ///< their time
+};
 
 /// Sums over measured steps; warm-up steps are never in it.
 ///
@@ -35,6 +47,13 @@ struct StepSummary {
   std::uint64_t slowest_step = 0;                  ///< the step that took batch_max; the earliest of equals
   std::uint64_t longest_wait_step = 0;             ///< the step before the data_max wait; the earliest of equals
   std::uint64_t items_in_gaps = 0;                 ///< items of the steps with a gap
+  std::uint64_t device_steps = 0;                  ///< steps on a timeline behind the host
+  std::uint64_t drained_steps = 0;          ///< those of them whose device had waited for the host when they ended
+  std::uint64_t fetches = 0;                ///< steps with a gap and a fetch in it
+  std::chrono::nanoseconds fetch_total{0};  ///< host time of those fetches
+  std::chrono::nanoseconds exposed_fetch_total{0};  ///< what of it the timeline waited for
+  std::size_t phase_count = 0;                      ///< names in phases; steps without mark() add none
+  std::array<PhaseTotal, max_phases> phases{};  ///< by name, in the order of their places; further names are left out
 
   /// batch_total / steps, rounded towards zero.
   std::optional<std::chrono::nanoseconds> batch_mean() const noexcept { return mean(batch_total, steps); }
@@ -99,6 +118,33 @@ inline std::optional<double> StepSummary::data_wait_percent() const noexcept {
 
 namespace detail {
 
+/// Adds a time to the phases of its name, at its place among them; where there is no room for one more name, the last is
+/// left out.
+inline void add_phase(StepSummary& sum, const char* name, std::uint32_t place, std::uint64_t steps,
+                      std::chrono::nanoseconds time) noexcept {
+  PhaseTotal one;
+  for (std::size_t i = 0; i + 1 < sizeof one.name && name[i] != '\0'; ++i) one.name[i] = name[i];
+  one.place = place;
+  const auto is_before = [](const PhaseTotal& a, const PhaseTotal& b) {
+    return a.place != b.place ? a.place < b.place : std::strcmp(a.name, b.name) < 0;
+  };
+  std::size_t i = 0;
+  while (i < sum.phase_count && std::strcmp(sum.phases[i].name, one.name) != 0) ++i;
+  if (i < sum.phase_count) {
+    if (place < sum.phases[i].place) sum.phases[i].place = place;
+  } else if (i < max_phases) {
+    sum.phases[i] = one;
+    ++sum.phase_count;
+  } else if (is_before(one, sum.phases[--i])) {
+    sum.phases[i] = one;
+  } else {
+    return;
+  }
+  sum.phases[i].steps += steps;
+  add_to(sum.phases[i].total, time);
+  for (; i > 0 && is_before(sum.phases[i], sum.phases[i - 1]); --i) std::swap(sum.phases[i], sum.phases[i - 1]);
+}
+
 /// merge(sum, summary_of(record)) in place: what a hook does, without a second summary to build and read back.
 inline void add_record(StepSummary& sum, const StepRecord& record) noexcept {
   const bool first = sum.steps++ == 0;
@@ -106,6 +152,12 @@ inline void add_record(StepSummary& sum, const StepRecord& record) noexcept {
   add_to(sum.batch_total, record.batch_time);
   keep_smaller(sum.batch_min, record.batch_time, first);
   keep_larger(sum.batch_max, sum.slowest_step, record.batch_time, record.step, first);
+  if (record.device_drained) {
+    ++sum.device_steps;
+    sum.drained_steps += *record.device_drained ? 1u : 0u;
+  }
+  for (std::size_t i = 0; i < record.phase_count; ++i)
+    add_phase(sum, record.phases[i].name, static_cast<std::uint32_t>(i), 1, record.phases[i].time);
   if (!record.data_time || !record.wall_gap) return;
   const bool first_gap = sum.gaps++ == 0;
   sum.items_in_gaps += record.items;
@@ -114,6 +166,11 @@ inline void add_record(StepSummary& sum, const StepRecord& record) noexcept {
   keep_larger(sum.data_max, sum.longest_wait_step, *record.data_time, record.step, first_gap);
   add_to(sum.wall_total, *record.wall_gap);
   add_to(sum.batch_in_gaps, record.batch_time);
+  if (record.fetch_time && record.exposed_fetch) {
+    ++sum.fetches;
+    add_to(sum.fetch_total, *record.fetch_time);
+    add_to(sum.exposed_fetch_total, *record.exposed_fetch);
+  }
   if (!record.host_wall_gap) return;
   add_to(sum.host_batch_in_gaps, record.host_batch_time);
   add_to(sum.host_wall_total, *record.host_wall_gap);
@@ -141,7 +198,14 @@ inline StepSummary merge(const StepSummary& a, const StepSummary& b) noexcept {
   detail::add_to(both.batch_total, b.batch_total);
   detail::keep_smaller(both.batch_min, b.batch_min, false);
   detail::keep_larger(both.batch_max, both.slowest_step, b.batch_max, b.slowest_step, false);
+  both.device_steps += b.device_steps;
+  both.drained_steps += b.drained_steps;
+  for (std::size_t i = 0; i < b.phase_count; ++i)
+    detail::add_phase(both, b.phases[i].name, b.phases[i].place, b.phases[i].steps, b.phases[i].total);
   if (b.gaps == 0) return both;
+  both.fetches += b.fetches;
+  detail::add_to(both.fetch_total, b.fetch_total);
+  detail::add_to(both.exposed_fetch_total, b.exposed_fetch_total);
   detail::keep_smaller(both.data_min, b.data_min, a.gaps == 0);
   detail::keep_larger(both.data_max, both.longest_wait_step, b.data_max, b.longest_wait_step, a.gaps == 0);
   both.gaps += b.gaps;

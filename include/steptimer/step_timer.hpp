@@ -82,6 +82,20 @@ class StepTimer {
     int exceptions_at_start_;
   };
 
+  /// on_fetch_start() now and on_fetch_end() at the end of the C++ scope.
+  class [[nodiscard]] FetchScope {
+   public:
+    FetchScope(const FetchScope&) = delete;
+    FetchScope& operator=(const FetchScope&) = delete;
+    ~FetchScope() { timer_.on_fetch_end(); }
+
+   private:
+    friend StepTimer;
+    explicit FetchScope(StepTimer& timer) noexcept : timer_(timer) { timer_.on_fetch_start(); }
+
+    StepTimer& timer_;
+  };
+
   /// A timer that has not touched its backend yet: the first hook does.
   explicit StepTimer(Timeline backend = Timeline{}, StepTimerOptions options = {})
       : steps_(std::move(backend)), options_(std::move(options)), warnings_(std::move(options_.on_warning)) {
@@ -98,6 +112,7 @@ class StepTimer {
         warnings_(std::move(other.warnings_)),
         statistics_(std::exchange(other.statistics_, {})),
         first_start_(other.first_start_),
+        fetch_start_(std::exchange(other.fetch_start_, std::nullopt)),
         open_(std::exchange(other.open_, OpenStep::none)),
         state_(std::exchange(other.state_, TimerState::disabled)) {}
 
@@ -109,6 +124,7 @@ class StepTimer {
     warnings_ = std::move(other.warnings_);
     statistics_ = std::exchange(other.statistics_, {});
     first_start_ = other.first_start_;
+    fetch_start_ = std::exchange(other.fetch_start_, std::nullopt);
     open_ = std::exchange(other.open_, OpenStep::none);
     state_ = std::exchange(other.state_, TimerState::disabled);
     return *this;
@@ -130,6 +146,7 @@ class StepTimer {
     const HostTime now = host_now();
     const bool unbalanced = open_ != OpenStep::none;
     if (unbalanced) drop_open_step();
+    if (fetch_start_) end_fetch(now);
 
     Fate fate = fate_of_next_step();
     MarkStatus marked = MarkStatus::ok;
@@ -161,7 +178,7 @@ class StepTimer {
     }
     const HostTime now = host_now();
     if (std::exchange(open_, OpenStep::none) == OpenStep::marked) {
-      const MarkStatus marked = steps_.end(now, items);
+      const MarkStatus marked = steps_.end(now, items, statistics_.counts.pending - 1);
       if (marked != MarkStatus::ok) {
         take_out_open_step(statistics_.counts.failed);
         face_trouble(marked);
@@ -172,6 +189,42 @@ class StepTimer {
 
   /// on_batch_start() now, on_batch_end(items) when the returned object goes out of scope.
   [[nodiscard]] Scope step(std::uint64_t items = 0) noexcept { return Scope(*this, items); }
+
+  /// Says that a phase of the open step begins here: timer.mark("forward"), timer.mark("backward"). It ends at the next
+  /// mark or at the step's end; what comes before the first mark is a phase without a name. The record then holds the
+  /// time of each on the backend's timeline, and the summary their sums by name.
+  ///
+  /// `name` is kept as it is: a string that lives as long as the records do, such as a literal. Without an open step, or
+  /// beyond max_phases, the call is ignored and counted; in a step that is not measured it does nothing.
+  ///
+  /// Blocking: never waits; one Backend::record() call, and one more duration read when the step is measured.
+  void mark(const char* name) noexcept {
+    if constexpr (!Timeline::measures) return;
+    if (state_ != TimerState::ok || open_ == OpenStep::unmarked) return;
+    if (open_ == OpenStep::none || name == nullptr || !steps_.can_mark()) {
+      ++statistics_.counts.ignored_marks;
+      return;
+    }
+    const MarkStatus marked = steps_.mark(host_now(), name);
+    if (marked == MarkStatus::ok) return;
+    ++statistics_.counts.ignored_marks;
+    face_trouble(marked);
+  }
+
+  /// Around the call that fetches the next batch, by the host's clock: the record then tells how much of it the timeline
+  /// waited for (exposed_fetch) and, by the rest of data_time, how much it waited for other work of the host's.
+  ///
+  /// A fetch belongs to the gap of the step started last; before a first step or after pause() it is not counted. The
+  /// next on_batch_start() ends a fetch that is still going on. Blocking: never; no device call.
+  void on_fetch_start() noexcept {
+    if (state_ == TimerState::ok && Timeline::measures) fetch_start_ = host_now();
+  }
+  /// Ends the fetch; without one going on it does nothing.
+  void on_fetch_end() noexcept {
+    if (fetch_start_) end_fetch(host_now());
+  }
+  /// on_fetch_start() now, on_fetch_end() when the returned object goes out of scope.
+  [[nodiscard]] FetchScope fetch() noexcept { return FetchScope(*this); }
 
   /// Says that the time from now to the next on_batch_start() is not spent waiting for data: call it before
   /// validation, a checkpoint, the end of an epoch. The latest step, also one still open, then has no wall_gap and no
@@ -273,6 +326,8 @@ class StepTimer {
 
   HostTime host_now() const noexcept { return steps_.backend().host_now(); }
 
+  void end_fetch(HostTime now) noexcept { steps_.add_fetch(*std::exchange(fetch_start_, std::nullopt), now); }
+
   void count_start_while_off() noexcept {
     if (state_ != TimerState::failed) return;
     ++statistics_.counts.started;
@@ -372,6 +427,7 @@ class StepTimer {
   detail::Warnings warnings_;
   detail::StepStatistics statistics_;
   std::optional<HostTime> first_start_;
+  std::optional<HostTime> fetch_start_;  // of the fetch going on
   OpenStep open_ = OpenStep::none;
   TimerState state_ = TimerState::ok;
   unsigned looks_to_skip_ = 0;

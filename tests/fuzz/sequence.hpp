@@ -70,6 +70,8 @@ class Sequence {
     self_move_assign,
     make,
     other_timer,
+    mark,
+    fetch,
     target,
   };
 
@@ -80,7 +82,7 @@ class Sequence {
                                  Op::reset,       Op::release, Op::target, Op::other_timer, Op::move_construct,
                                  Op::move_assign, Op::target,  Op::make,   Op::target,      Op::self_move_assign,
                                  Op::target,      Op::step,    Op::poll,   Op::finish,      Op::advance,
-                                 Op::launch,      Op::target};
+                                 Op::launch,      Op::target,  Op::mark,   Op::mark,        Op::fetch};
     Slot& slot = current();
     switch (bytes_.one_of(ops)) {
       case Op::start: return start(slot);
@@ -102,6 +104,8 @@ class Sequence {
       case Op::self_move_assign: return self_move_assign(slot);
       case Op::make: return make(slot);
       case Op::other_timer: return use_other_timer();
+      case Op::mark: return mark(slot);
+      case Op::fetch: return fetch(slot);
       case Op::target: return target_.operate(bytes_);
     }
   }
@@ -274,6 +278,31 @@ class Sequence {
     slot.timer->pause();
     end_call(slot, call);
     must(target_.backend_calls() == calls, "pause() asks nothing of the backend");
+  }
+
+  void mark(Slot& slot) {
+    static constexpr const char* names[] = {"forward", "backward", nullptr};
+    const char* const name = bytes_.one_of(names);
+    note("mark");
+    const StepCounts before = slot.timer->counts();
+    const bool ignored = slot.timer->status().state == TimerState::ok && (!slot.witness->open || name == nullptr);
+    const Call call = begin_call(slot, false);
+    slot.witness->has_marked = true;
+    slot.timer->mark(name);
+    end_call(slot, call);
+    const std::uint64_t counted = slot.timer->counts().ignored_marks - before.ignored_marks;
+    must(counted <= 1, "a mark that is ignored is counted once");
+    if (ignored && !slot.witness->open) must(counted == 1, "a mark without a step is counted");
+  }
+
+  void fetch(Slot& slot) {
+    const bool starts = bytes_.below(2) != 0;
+    note(starts ? "on_fetch_start" : "on_fetch_end");
+    const std::uint64_t calls = target_.backend_calls();
+    const Call call = begin_call(slot, false);
+    starts ? slot.timer->on_fetch_start() : slot.timer->on_fetch_end();
+    end_call(slot, call);
+    must(target_.backend_calls() == calls, "a fetch asks nothing of the backend");
   }
 
   void finish(Slot& slot, nanoseconds timeout) {
@@ -466,8 +495,8 @@ class Sequence {
   }
 
   void call_back(Slot& slot) {
-    static constexpr Op ops[] = {Op::start, Op::end,   Op::step,  Op::poll,    Op::finish,
-                                 Op::pause, Op::reset, Op::scope, Op::release, Op::advance};
+    static constexpr Op ops[] = {Op::start, Op::end,   Op::step,    Op::poll,    Op::finish, Op::pause,
+                                 Op::reset, Op::scope, Op::release, Op::advance, Op::mark,   Op::fetch};
     switch (bytes_.one_of(ops)) {
       case Op::start: return start(slot);
       case Op::end: return end_step(slot);
@@ -478,6 +507,8 @@ class Sequence {
       case Op::reset: return reset(slot);
       case Op::scope: return scope(slot);
       case Op::release: return release(slot);
+      case Op::mark: return mark(slot);
+      case Op::fetch: return fetch(slot);
       default: return advance();
     }
   }

@@ -61,6 +61,7 @@ class Witness {
   bool on_warning_threw = false;
   std::uint64_t most_pending = 0;
   bool only_measured_steps = true;  // so far every step was pending or measured
+  bool has_marked = false;          // mark() was called
 
   bool hears_all_records() const { return on_record != OnRecord::absent && !on_record_threw; }
 
@@ -114,7 +115,10 @@ class Witness {
   }
 
   /// The events or marks that a timer may hold at most.
-  std::uint64_t most_marks() const { return (only_measured_steps ? 2 : 3) * most_pending + 3; }
+  std::uint64_t most_marks() const {
+    const std::uint64_t within = has_marked ? steptimer::max_phases - 1 : 0;
+    return ((only_measured_steps ? 2 : 3) + within) * most_pending + 3;
+  }
 
   template <class Timer>
   void check_results(const Timer& timer, bool measures) {
@@ -146,6 +150,7 @@ class Witness {
     must(r.wall_gap.has_value() == r.host_wall_gap.has_value(), "host_wall_gap is present exactly when wall_gap is");
     check_share(r.data_wait_percent());
     check_share(r.host_data_wait_percent());
+    check_parts(r);
     if (certainty.exact) {
       must(close(r.batch_time, step.end_mark - step.start_mark), "batch_time is that of the timeline");
     } else {
@@ -168,6 +173,21 @@ class Witness {
     } else {
       must(*r.wall_gap <= horizon, "wall_gap is not longer than what passed");
     }
+  }
+
+  static void check_parts(const StepRecord& r) {
+    must(r.phase_count <= steptimer::max_phases, "phases are bounded");
+    nanoseconds sum{0};
+    for (std::size_t i = 0; i < r.phase_count; ++i) {
+      must(r.phases[i].time.count() >= 0, "no negative phase");
+      sum += r.phases[i].time;
+    }
+    must(r.phase_count == 0 || sum == r.batch_time, "phases add up to batch_time");
+    must(!r.fetch_time || r.fetch_time->count() >= 0, "no negative fetch_time");
+    must(r.exposed_fetch.has_value() == (r.fetch_time && r.data_time), "exposed_fetch is there where it can be known");
+    if (r.exposed_fetch)
+      must(r.exposed_fetch->count() >= 0 && *r.exposed_fetch <= *r.fetch_time && *r.exposed_fetch <= *r.data_time,
+           "exposed is what is both fetch and wait");
   }
 
   static void check_share(std::optional<double> percent) {

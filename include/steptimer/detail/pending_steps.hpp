@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -68,19 +69,39 @@ class PendingSteps {
   }
 
   /// Drops the end mark of the last step.
-  MarkStatus end(HostTime now, std::uint64_t items) noexcept {
+  MarkStatus end(HostTime now, std::uint64_t items, std::uint64_t steps_ahead) noexcept {
     Step& step = steps_.back();
     const MarkStatus marked = backend_.record(step.end, now);
     if (marked != MarkStatus::ok) return marked;
     step.host_end = now;
     step.items = items;
+    step.steps_ahead = static_cast<std::uint32_t>(steps_ahead);
     step.phase = Phase::ended;
     return MarkStatus::ok;
   }
 
+  bool can_mark() const noexcept { return steps_.back().marks < max_phases - 1; }
+
+  /// Drops a mark within the last step, where a phase of that name begins.
+  MarkStatus mark(HostTime now, const char* name) noexcept {
+    Step& step = steps_.back();
+    const MarkStatus marked = backend_.record(step.inner[step.marks].mark, now);
+    if (marked == MarkStatus::ok) step.inner[step.marks++].name = name;
+    return marked;
+  }
+
+  /// Host time that a fetch took, up to now, within the gap that is open.
+  void add_fetch(HostTime from, HostTime now) noexcept {
+    if (!gap_is_open()) return;
+    Step& step = steps_.back();
+    step.fetch_time += now - from;
+    step.fetch_end = now;
+    step.fetched = true;
+  }
+
   /// The step started last will yield no record. Its start mark stays while the gap before it needs one.
   void take_out_last() noexcept {
-    steps_.back().becomes_only_a_start();
+    becomes_only_a_start(steps_.back());
     const bool ends_a_gap = steps_.size() > 1 && steps_[steps_.size() - 2].gap == Gap::closed;
     if (ends_a_gap) return;
     give_back_start(steps_.back());
@@ -119,7 +140,7 @@ class PendingSteps {
       } else {
         ++reading.refused;
         backend_.discard(step.end);
-        step.becomes_only_a_start();
+        becomes_only_a_start(step);
       }
       --limit;
     }
@@ -142,6 +163,7 @@ class PendingSteps {
     Step& step = steps_.front();
     step.write_to(record, first_start);
     give_back_start(step);
+    for (std::size_t i = 0; i < step.marks; ++i) backend_.recycle(step.inner[i].mark);
     backend_.recycle(step.end);
     steps_.pop_front();
     return step.clamped;
@@ -152,6 +174,7 @@ class PendingSteps {
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       Step& step = steps_[i];
       give_back_start(step);
+      discard_inner(step);
       if (step.phase == Phase::ended || step.phase == Phase::measured) backend_.discard(step.end);
     }
     steps_.clear();
@@ -160,6 +183,13 @@ class PendingSteps {
  private:
   enum class Phase { open, ended, measured, only_start };  // only_start: no record; there to end the gap before it
   enum class Gap { open, closed, absent };                 // closed: by the start mark of the next entry
+
+  /// A mark between a step's start and its end, and then the time from the start to it.
+  struct InnerMark {
+    Mark mark{};
+    const char* name = "";
+    nanoseconds since_start{};
+  };
 
   struct Step {
     std::uint64_t ordinal = 0;
@@ -171,10 +201,16 @@ class PendingSteps {
     HostTime host_next_start{};  // this and wall_gap: where the gap is closed
     nanoseconds batch_time{};
     nanoseconds wall_gap{};
+    nanoseconds fetch_time{};
+    HostTime fetch_end{};
+    std::uint32_t steps_ahead = 0;
+    std::uint32_t marks = 0;
     Phase phase = Phase::open;
     Gap gap = Gap::open;
     bool start_reached = false;
     bool clamped = false;
+    bool fetched = false;
+    std::array<InnerMark, max_phases - 1> inner;
 
     /// Makes a slot that may have held another step a new one; what is not set here is set before it is read.
     void begin(HostTime now, std::uint64_t its_ordinal) noexcept {
@@ -183,6 +219,9 @@ class PendingSteps {
       phase = Phase::open;
       gap = Gap::open;
       start_reached = false;
+      marks = 0;
+      if (fetched) fetch_time = {};
+      fetched = false;
     }
     void write_to(StepRecord& record, HostTime first_start) const noexcept {
       record.step = ordinal;
@@ -199,13 +238,52 @@ class PendingSteps {
         record.data_time.reset();
         record.host_wall_gap.reset();
       }
+      record.steps_ahead = steps_ahead;
+      if (Backend::behind_host)
+        record.device_drained = batch_time - record.host_batch_time <= latency_within(batch_time);
+      write_fetch_to(record);
+      record.phase_count = 0;
+      if (marks > 0) write_phases_to(record);
+    }
+    void write_fetch_to(StepRecord& record) const noexcept {
+      record.fetch_time.reset();
+      record.exposed_fetch.reset();
+      if (!fetched) return;
+      record.fetch_time = fetch_time;
+      if (!record.data_time) return;
+      const nanoseconds after_fetch = host_next_start - fetch_end;
+      record.exposed_fetch = difference_or_zero((std::min)(*record.data_time, after_fetch + fetch_time), after_fetch);
+    }
+    void write_phases_to(StepRecord& record) const noexcept {
+      PhaseTime* part = record.phases.data();
+      *part = {};
+      nanoseconds begin{0};
+      for (std::size_t i = 0; i < marks; ++i) {
+        part->time = inner[i].since_start - begin;
+        begin = inner[i].since_start;
+        *++part = {inner[i].name, nanoseconds{0}};
+      }
+      part->time = batch_time - begin;
+      record.phase_count = marks + 1;
     }
     bool can_be_asked() const noexcept { return phase == Phase::ended && gap != Gap::open; }
-    void becomes_only_a_start() noexcept {
-      phase = Phase::only_start;
-      gap = Gap::absent;
+
+    /// How much later than the host a device that is idle may say that it reached a mark.
+    static nanoseconds latency_within(nanoseconds batch_time) noexcept {
+      constexpr nanoseconds longest = std::chrono::microseconds{10};
+      return (std::min)(longest, batch_time / 4);
     }
   };
+
+  void becomes_only_a_start(Step& step) noexcept {
+    discard_inner(step);
+    step.phase = Phase::only_start;
+    step.gap = Gap::absent;
+  }
+  void discard_inner(Step& step) noexcept {
+    for (std::size_t i = 0; i < step.marks; ++i) backend_.discard(step.inner[i].mark);
+    step.marks = 0;
+  }
 
   /// Both durations off one timeline, and their difference. `next` holds the start mark that ends the step's gap;
   /// nullptr where the step has none. Clock noise below zero becomes zero and is counted.
@@ -219,6 +297,13 @@ class PendingSteps {
     if (read != MarkStatus::ok) return read;
 
     constexpr nanoseconds zero{0};
+    nanoseconds before = zero;
+    for (std::size_t i = 0; i < step.marks; ++i) {
+      nanoseconds& since_start = step.inner[i].since_start;
+      read = backend_.elapsed(step.start, step.inner[i].mark, since_start);
+      if (read != MarkStatus::ok) return read;
+      since_start = before = (std::min)((std::max)(since_start, before), (std::max)(batch_time, zero));
+    }
     step.batch_time = (std::max)(batch_time, zero);
     step.clamped = batch_time < zero;
     step.start_reached = true;

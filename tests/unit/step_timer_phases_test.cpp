@@ -1,0 +1,209 @@
+// mark(): the parts of a step.
+#include "catch.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <steptimer/steptimer.hpp>
+
+#include "counts.hpp"
+#include "scripted_backend.hpp"
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+using steptimer::ManualBackend;
+using steptimer::MarkStatus;
+using steptimer::PhaseTotal;
+using steptimer::StepRecord;
+using steptimer::StepSummary;
+using steptimer::StepTimer;
+using steptimer::StepTimerOptions;
+
+namespace {
+
+nanoseconds sum_of_phases(const StepRecord& record) {
+  nanoseconds sum{0};
+  for (std::size_t i = 0; i < record.phase_count; ++i) sum += record.phases[i].time;
+  return sum;
+}
+
+/// Forward 20 ms, backward 50 ms, optimizer 10 ms, and 1 ms before the first mark.
+void queue_step(StepTimer<ManualBackend>& timer, ManualBackend& device) {
+  timer.on_batch_start();
+  device.launch(1ms);
+  timer.mark("forward");
+  device.launch(20ms);
+  timer.mark("backward");
+  device.launch(50ms);
+  timer.mark("optimizer");
+  device.launch(10ms);
+  timer.on_batch_end();
+}
+
+std::vector<std::string> names(const StepSummary& sum) {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < sum.phase_count; ++i) all.emplace_back(sum.phases[i].name);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("phases are device times of their own and add up to the step's") {
+  ManualBackend device;
+  StepTimer timer{device};
+  for (int i = 0; i < 3; ++i) queue_step(timer, device);  // all of it behind the host
+  timer.finish();
+  const StepRecord record = *timer.last();
+  REQUIRE(record.phase_count == 4);
+  CHECK(std::string(record.phases[0].name).empty());
+  CHECK(record.phases[0].time == 1ms);
+  CHECK(std::string(record.phases[1].name) == "forward");
+  CHECK(record.phases[1].time == 20ms);
+  CHECK(std::string(record.phases[2].name) == "backward");
+  CHECK(record.phases[2].time == 50ms);
+  CHECK(std::string(record.phases[3].name) == "optimizer");
+  CHECK(record.phases[3].time == 10ms);
+  CHECK(sum_of_phases(record) == record.batch_time);
+
+  const StepSummary total = timer.total();
+  CHECK(names(total) == std::vector<std::string>{"", "forward", "backward", "optimizer"});
+  CHECK(total.phases[1].total == 60ms);
+  CHECK(total.phases[1].steps == 3);
+  CHECK(timer.counts().ignored_marks == 0);
+}
+
+TEST_CASE("a step without marks has no phases, also where its place held one that had some") {
+  ManualBackend device;
+  StepTimerOptions options;
+  options.window = 1;
+  StepTimer<ManualBackend> timer{device, options};
+  queue_step(timer, device);
+  for (int i = 0; i < 20; ++i) {  // once round
+    timer.on_batch_start();
+    device.launch(1ms);
+    timer.on_batch_end();
+    timer.poll();
+    CHECK((i == 0 || timer.last()->phase_count == 0));
+  }
+  timer.finish();
+  CHECK(timer.last()->phase_count == 0);
+  CHECK(timer.window().phase_count == 0);
+  CHECK(timer.total().phases[2].steps == 1);
+}
+
+TEST_CASE("marks outside a step, without a name, or too many are counted and nothing else") {
+  ManualBackend device;
+  StepTimer timer{device};
+  timer.mark("before any step");
+  CHECK(timer.counts().ignored_marks == 1);
+  timer.on_batch_start();
+  timer.mark(nullptr);
+  CHECK(timer.counts().ignored_marks == 2);
+  for (std::size_t i = 0; i < 2 * steptimer::max_phases; ++i) {
+    timer.mark("again");
+    device.launch(1ms);
+  }
+  CHECK(timer.counts().ignored_marks == 2 + steptimer::max_phases + 1);
+  timer.on_batch_end();
+  timer.mark("between two steps");
+  timer.finish();
+  CHECK(timer.counts().ignored_marks == 4 + steptimer::max_phases);
+  REQUIRE(timer.last()->phase_count == steptimer::max_phases);
+  CHECK(sum_of_phases(*timer.last()) == 16ms);
+  CHECK(timer.last()->batch_time == 16ms);
+  CHECK(adds_up(timer.counts()));
+}
+
+TEST_CASE("marks in a step that is not measured do nothing and are no misuse") {
+  ManualBackend device;
+  StepTimerOptions options;
+  options.sample_every = 2;
+  StepTimer<ManualBackend> timer{device, options};
+  for (int i = 0; i < 4; ++i) queue_step(timer, device);
+  timer.finish();
+  CHECK(timer.counts().measured == 2);
+  CHECK(timer.counts().ignored_marks == 0);
+  CHECK(timer.total().phases[1].steps == 2);
+}
+
+TEST_CASE("marks that noise has put out of order give no negative phase, and the sum still holds") {
+  ScriptedBackend backend;
+  const auto script = backend.script;
+  StepTimer<ScriptedBackend> timer{backend};
+  script->elapsed = {100ms, 70ms, 60ms, 130ms};  // the step, then its three marks
+  timer.on_batch_start();
+  timer.mark("a");
+  timer.mark("b");
+  timer.mark("c");
+  timer.on_batch_end();
+  timer.finish();
+  const StepRecord record = *timer.last();
+  CHECK(record.batch_time == 100ms);
+  REQUIRE(record.phase_count == 4);
+  CHECK(record.phases[0].time == 70ms);
+  CHECK(record.phases[1].time == 0ms);
+  CHECK(record.phases[2].time == 30ms);
+  CHECK(record.phases[3].time == 0ms);
+}
+
+TEST_CASE("whatever becomes of a step, the marks within it are given back once") {
+  ScriptedBackend backend;
+  const auto script = backend.script;
+  {
+    StepTimer<ScriptedBackend> timer{backend};
+    const auto start_with_marks = [&] {
+      timer.on_batch_start();
+      timer.mark("a");
+      timer.mark("b");
+    };
+    start_with_marks();
+    start_with_marks();  // the first is dropped
+    timer.on_batch_end();
+    start_with_marks();
+    script->record = {MarkStatus::refused};
+    timer.on_batch_end();  // failed at its end
+    start_with_marks();
+    timer.on_batch_end();
+    script->elapsed_status = {MarkStatus::refused};
+    timer.poll();
+    timer.finish();
+    start_with_marks();
+    timer.on_batch_end();
+    timer.reset();
+    start_with_marks();
+    timer.on_batch_end();
+    timer.release();
+    start_with_marks();
+  }
+  CHECK(script->out.empty());
+  CHECK(script->given_back_twice == 0);
+}
+
+TEST_CASE("phases of summaries are merged by name, in any order with the same result") {
+  ManualBackend device;
+  StepTimer one{device};
+  queue_step(one, device);
+  one.finish();
+  StepTimer other{device};
+  other.on_batch_start();
+  device.launch(3ms);
+  other.mark("optimizer");
+  device.launch(4ms);
+  other.mark("a name of more than 23 characters");
+  device.launch(5ms);
+  other.on_batch_end();
+  other.finish();
+  const StepSummary ab = merge(one.total(), other.total());
+  const StepSummary ba = merge(other.total(), one.total());
+  CHECK(names(ab) == names(ba));
+  REQUIRE(names(ab) == std::vector<std::string>{"", "forward", "optimizer", "a name of more than 23 ", "backward"});
+  for (std::size_t i = 0; i < ab.phase_count; ++i) {
+    CHECK(ab.phases[i].total == ba.phases[i].total);
+    CHECK(ab.phases[i].steps == ba.phases[i].steps);
+  }
+  CHECK(ab.phases[0].total == 4ms);
+  CHECK(ab.phases[2].total == 14ms);
+  CHECK(ab.phases[2].steps == 2);
+}
