@@ -17,7 +17,7 @@ set(steptimer_g++ "${STEPTIMER_GXX}")
 set(steptimer_clang++ "${STEPTIMER_CLANGXX}")
 
 # clang++ with LLVM's own standard library is one more compiler to the tests: libc++, called with ${stdlib_libc++}.
-set(stdlib_libc++ -stdlib=libc++)
+set(stdlib_libc++ -stdlib=libc++ -DSTEPTIMER_TEST_LIBCXX)
 set(steptimer_libc++ "")
 if(STEPTIMER_CLANGXX)
   file(CONFIGURE OUTPUT libcxx.cpp CONTENT "#include <version>\n#ifndef _LIBCPP_VERSION\n#error\n#endif\n")

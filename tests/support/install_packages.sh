@@ -31,7 +31,7 @@ has_cmake() {
 has_catch2() { has_header catch2/catch_test_macros.hpp || has_header catch2/catch.hpp; }
 has_fmt() { has_header fmt/core.h; }
 has_clang() { command -v clang++ > /dev/null; }
-has_libcxx() { CXX=clang++ has_header __config; }
+has_libcxx() { echo '#include <version>' | clang++ -stdlib=libc++ -E -x c++ - > /dev/null 2>&1; }
 has_clang_tidy() { command -v clang-tidy > /dev/null; }
 has_clang_format() { command -v clang-format > /dev/null; }
 has_cppcheck() { command -v cppcheck > /dev/null; }
