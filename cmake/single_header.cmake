@@ -2,7 +2,8 @@
 #
 #   cmake -D INCLUDE=<folder of steptimer/> -D OUTPUT=<file> -P single_header.cmake
 #
-# The core comes first; then each header that needs something else, where the compiler finds that.
+# The core comes first, then what else needs the standard library alone; then each header that needs more (below:
+# needs_<name>), where the compiler finds that.
 
 cmake_minimum_required(VERSION 3.24)
 
@@ -54,8 +55,23 @@ set(text "// steptimer ${version} in one file, made from its headers: change tho
 file(READ "${INCLUDE}/steptimer/detail/macros_keep.hpp" macros)
 string(APPEND text "${macros}\n")
 append_header("${INCLUDE}/steptimer/steptimer.hpp")
-append_optional_header(cuda_backend.hpp cuda_runtime_api.h)
-append_optional_header(format.hpp fmt/format.h)
+set(needs_cuda_backend cuda_runtime_api.h)
+set(needs_format fmt/format.h)
+file(GLOB headers "${INCLUDE}/steptimer/*.hpp")
+set(optional "")
+foreach(header IN LISTS headers)
+  get_filename_component(name "${header}" NAME_WE)
+  get_property(done GLOBAL PROPERTY single_header_done)
+  if(DEFINED needs_${name})
+    list(APPEND optional ${name})
+  elseif(NOT "${header}" IN_LIST done AND NOT name STREQUAL "steptimer")
+    set_property(GLOBAL APPEND PROPERTY single_header_done "${header}")
+    append_header("${header}")
+  endif()
+endforeach()
+foreach(name IN LISTS optional)
+  append_optional_header("${name}.hpp" "${needs_${name}}")
+endforeach()
 file(READ "${INCLUDE}/steptimer/detail/macros_restore.hpp" macros)
 string(APPEND text "\n${macros}")
 string(REGEX REPLACE "\n\n\n+" "\n\n" text "${text}")

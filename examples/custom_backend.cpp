@@ -14,7 +14,7 @@ struct Worker {
   using Finished = std::shared_future<HostTime>;
   Finished last;
 
-  Finished post(std::function<void()> work) {  // runs after all that was posted before; the caller goes on
+  Finished post(const std::function<void()>& work) {  // runs after all that was posted before; the caller goes on
     last = std::async(std::launch::async, [before = last, work]() mutable {
       if (before.valid()) before.wait();
       before = {};

@@ -35,13 +35,13 @@ class OptionTable {
 
   /// An option that takes a whole number from min to max.
   template <class Integer>
-  void add_count(std::string name, Integer& target, Integer min, Integer max, std::string help) {
+  void add_count(std::string name, Integer& target, Integer min, Integer max, const std::string& help) {
     const std::string wanted = "a whole number from " + std::to_string(min) + " to " + std::to_string(max);
     add_number(std::move(name), "N", wanted, target, min, max, help);
   }
 
   /// An option that takes a decimal number from 0 to max.
-  void add_amount(std::string name, double& target, unsigned max, std::string help) {
+  void add_amount(std::string name, double& target, unsigned max, const std::string& help) {
     const std::string wanted = "a number from 0 to " + std::to_string(max);
     add_number(std::move(name), "X", wanted, target, 0.0, static_cast<double>(max), help);
   }
@@ -53,7 +53,10 @@ class OptionTable {
   [[nodiscard]] bool parse(int argc, char** argv) const {
     for (int i = 1; i < argc; ++i) {
       const std::string_view argument = argv[i];
-      if (argument == "--help") return print_help(), false;
+      if (argument == "--help") {
+        print_help();
+        return false;
+      }
       const auto equals = argument.find('=');
       const std::string name{argument.substr(0, equals)};
       const Option& option = find(name);
@@ -78,8 +81,8 @@ class OptionTable {
   };
 
   template <class Number>
-  void add_number(std::string name, std::string value, std::string wanted, Number& target, Number min, Number max,
-                  const std::string& help) {
+  void add_number(std::string name, std::string value, const std::string& wanted, Number& target, Number min,
+                  Number max, const std::string& help) {
     auto set = [name, wanted, &target, min, max](std::string_view text) {
       Number number{};
       const char* const end = text.data() + text.size();

@@ -101,7 +101,7 @@ class CudaBackend : public BackendDefaults {
   /// device, or for stream 0 to the current one, at the first mark (before CUDA 12.8, which cannot tell a stream's
   /// device, always to the current one). Where you have a stream of your own, give it: an event on the legacy default
   /// stream orders all blocking streams, so two that ran 50 ms each side by side took 100 ms.
-  CudaBackend(cudaStream_t stream = 0) noexcept : stream_(stream) {}
+  CudaBackend(cudaStream_t stream = nullptr) noexcept : stream_(stream) {}
   /// The same for a class that converts to cudaStream_t: a stream wrapper, c10::cuda::CUDAStream.
   template <class Stream,
             class = std::enable_if_t<std::is_class_v<Stream> && std::is_convertible_v<const Stream&, cudaStream_t>>>
@@ -340,6 +340,7 @@ class CudaBackend : public BackendDefaults {
     std::swap(last_call_, other.last_call_);
     std::swap(lost_, other.lost_);
     std::swap(not_ready_is_clean_, other.not_ready_is_clean_);
+    std::swap(put_off_, other.put_off_);
   }
 
   cudaStream_t stream_;

@@ -34,7 +34,7 @@ inline void append_duration(LineBuffer& line, std::optional<std::chrono::nanosec
     const char* name;
   };
   constexpr Unit units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
-  const double count = static_cast<double>(duration->count());
+  const auto count = static_cast<double>(duration->count());
   for (const Unit& unit : units) {
     const double value = count / unit.nanoseconds;
     if (value < 0.9995) continue;  // 999.5 us and more read as 1.00 ms

@@ -15,10 +15,14 @@ find_missing compiler cmake catch2
 [ "${#missing[@]}" = 0 ] || stop "needs $(packages_of "${missing[@]}")"
 check_cmake
 
+# PyTorch brings a newer fmt than the system's.
+newer_fmt=$(python3 -c 'import os, torch; print(os.path.join(os.path.dirname(torch.__file__), "include"))' 2> /dev/null || true)
+[ -f "$newer_fmt/fmt/format.h" ] || newer_fmt=
+
 build=$root/build/gpu
 say "building in $build"
 mkdir -p "$build"
-configure "$build" -DSTEPTIMER_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=native
+configure "$build" -DSTEPTIMER_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=native -DSTEPTIMER_TEST_FMT="$newer_fmt"
 grep -q '^CMAKE_CUDA_COMPILER:.*=/' "$build/CMakeCache.txt" || stop "needs nvcc, and CMake found none (CUDACXX names one)"
 cmake --build "$build" --parallel "$(cores)" \
   --target steptimer_gpu_programs soak steptimer_example_cuda_training steptimer_example_bleed_through steptimer_recipes
@@ -36,6 +40,7 @@ run_ctest() {
 : > "$log"
 run_ctest -L gpu "$@"
 [ $# != 0 ] || run_ctest -R '^(examples[.](cuda_training|bleed_through)|recipes[.])' -E refuses
+[ $# != 0 ] || run_ctest -R '^strict[.](nvcc[.])?fmt_newer[.]'
 sed -n 's/^ *[0-9]*\/[0-9]* Test *#[0-9]*: \(.*[^ .]\) \.\.*[ *]*\([A-Z][A-Za-z]*\).* \([0-9.]* sec\)$/\1|\2|\3/p' "$log" |
   while IFS='|' read -r name outcome seconds; do row "$name" "$outcome" "$seconds"; done
 

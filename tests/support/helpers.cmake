@@ -15,6 +15,18 @@ find_program(STEPTIMER_CLANGXX NAMES clang++ DOC "clang++ for the compile tests"
 set(steptimer_compilers g++ clang++)
 set(steptimer_g++ "${STEPTIMER_GXX}")
 set(steptimer_clang++ "${STEPTIMER_CLANGXX}")
+
+# clang++ with LLVM's own standard library is one more compiler to the tests: libc++, called with ${stdlib_libc++}.
+set(stdlib_libc++ -stdlib=libc++ -DSTEPTIMER_TEST_LIBCXX)
+set(steptimer_libc++ "")
+if(STEPTIMER_CLANGXX)
+  file(CONFIGURE OUTPUT libcxx.cpp CONTENT "#include <version>\n#ifndef _LIBCPP_VERSION\n#error\n#endif\n")
+  execute_process(COMMAND "${STEPTIMER_CLANGXX}" ${stdlib_libc++} -fsyntax-only "${CMAKE_CURRENT_BINARY_DIR}/libcxx.cpp"
+    RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+  if(NOT failed)
+    set(steptimer_libc++ "${STEPTIMER_CLANGXX}")
+  endif()
+endif()
 set(STEPTIMER_NVCC "")
 if(STEPTIMER_CUDA STREQUAL "OFF")
   set(steptimer_no_nvcc "CUDA is turned off")
@@ -55,7 +67,7 @@ function(steptimer_skip_test name label reason)
 endfunction()
 
 # A test that is one call of a compiler: steptimer_compile_test(<name> <label> <compiler> <arguments>...), where
-# compiler is g++, clang++ or nvcc. It is skipped where that compiler is missing.
+# compiler is g++, clang++, libc++ or nvcc. It is skipped where that compiler is missing.
 function(steptimer_compile_test name label compiler)
   if(compiler STREQUAL "nvcc")
     set(command "${STEPTIMER_NVCC}")
