@@ -69,3 +69,13 @@ else
   train "6. Why a host clock is not enough" bleed_through
   explain "The true data wait of each loop is known, as it is built in: the timer reads it, the host clock does not."
 fi
+
+libtorch_epochs=()
+[ "${1-}" != --short ] || libtorch_epochs=(--epochs 4)
+if [ ! -x "$build/examples/libtorch_training" ]; then
+  printf '\n== 7. trains with LibTorch and is left out: it was not built (cmake says why above)\n'
+else
+  train "7. LibTorch: its DataLoader, a convolutional network, and the timer in five lines" \
+    libtorch_training "${libtorch_epochs[@]}" --loader-delay-ms 20 --prefetch 4
+  explain "The same hooks in a loop that is not ours; its worker threads hide the slow storage."
+fi
