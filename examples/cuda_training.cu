@@ -52,7 +52,7 @@ class HeldOutDigits {
   DeviceArray<std::uint8_t> labels_;
 };
 
-TrainingReport train(const TrainingOptions& options, std::uint64_t sync_every, const DigitsSplit& digits) {
+TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits) {
   const Stream stream;
   const HeldOutDigits held_out_digits(digits.held_out);
   const NetworkShape shape(options.hidden);
@@ -73,8 +73,7 @@ TrainingReport train(const TrainingOptions& options, std::uint64_t sync_every, c
   BatchFeeder::Place* batch = &feeder.fetch();
   for (std::uint64_t epoch = 1; epoch <= options.epochs; ++epoch) {
     for (std::uint64_t i = 1; i <= loader.steps_per_epoch(); ++i) {
-      const bool last_of_epoch = i == loader.steps_per_epoch();
-      const bool reads_loss = last_of_epoch || (sync_every != 0 && i % sync_every == 0);
+      const bool reads_loss = options.reads_loss(i, loader.steps_per_epoch());
 
       feeder.hand_over(*batch, stream);  // before the start: a copy not done yet is data wait
       timer.on_batch_start();
@@ -105,18 +104,16 @@ TrainingReport train(const TrainingOptions& options, std::uint64_t sync_every, c
 void run(int argc, char** argv) {
   TrainingOptions options;
   options.hidden = 1024;
-  std::uint64_t sync_every = 10;
   OptionTable table("cuda_training", "learns handwritten digits on a GPU and says where a step's time goes");
   options.add_to(table, 16384);
-  table.add_count("--sync-every", sync_every, std::uint64_t{0}, std::uint64_t{1000000},
-                  "read the loss every N steps, 0 for epoch ends only");
+  options.add_sync_every_to(table);
   if (!table.parse(argc, argv)) return;
 
   const DigitsSplit digits = split_digits(read_digits(options.data.empty() ? find_digits_file(argv[0]) : options.data));
   check_batch_fits(options.batch, digits.training);
   use_first_gpu();
 
-  const TrainingReport report = train(options, sync_every, digits);
+  const TrainingReport report = train(options, digits);
   print_summary(report, Device::behind_host);
   if (options.json) print_json("cuda_training", report);
 }

@@ -22,7 +22,8 @@ check_cmake
 
 say "building in $build"
 mkdir -p "$build"
-configure "$build" -DSTEPTIMER_TESTS=OFF
+torch=$(torch_folder)
+configure "$build" -DSTEPTIMER_TESTS=OFF ${torch:+"-DSTEPTIMER_TORCH=$torch"}
 cmake --build "$build" --parallel "$(cores)"
 
 # train TITLE PROGRAM ARGUMENTS...: what is tried, how it was called, what it prints.
@@ -37,6 +38,15 @@ explain() {
   printf -- '-> %s\n' "$1"
   shift
   [ $# = 0 ] || printf -- '   %s\n' "$@"
+}
+
+# lacks_gpu PROGRAM: whether it wants a GPU and has none; leaves what it said in `reason`.
+lacks_gpu() {
+  if reason=$("$build/examples/$1" --epochs 1 --quiet 2>&1 < /dev/null); then return 1; fi
+  case $reason in
+    *"there is no GPU to use"*) reason=${reason#*: } ;;
+    *) stop "$1 failed: $reason" ;;
+  esac
 }
 
 train "1. A network learns digits on the CPU; its batches come from memory" cpu_training "${epochs[@]}"
@@ -57,15 +67,24 @@ explain "Any type with three functions can be measured on. This one runs behind 
 
 if [ ! -x "$build/examples/cuda_training" ]; then
   printf '\n== 5. and 6. train on a GPU and are left out: they were not built (cmake says why above)\n'
-elif ! reason=$("$build/examples/cuda_training" --epochs 1 --quiet 2>&1 < /dev/null); then
-  case $reason in
-    *"there is no GPU to use"*) printf '\n== 5. and 6. train on a GPU and are left out: %s\n' "${reason#*: }" ;;
-    *) stop "cuda_training failed: $reason" ;;
-  esac
+elif lacks_gpu cuda_training; then
+  printf '\n== 5. and 6. train on a GPU and are left out: %s\n' "$reason"
 else
   train "5. The same network on the GPU, from slow storage" cuda_training "${epochs[@]}" --loader-delay-ms 4
   explain "The host only queues the steps. data_wait is measured on the GPU's own timeline, without waiting for it;" \
     "'host clock' is what timing the same calls on the host would have claimed."
   train "6. Why a host clock is not enough" bleed_through
   explain "The true data wait of each loop is known, as it is built in: the timer reads it, the host clock does not."
+fi
+
+libtorch_epochs=()
+[ "${1-}" != --short ] || libtorch_epochs=(--epochs 4)
+if [ ! -x "$build/examples/libtorch_training" ]; then
+  printf '\n== 7. trains with LibTorch and is left out: it was not built (cmake says why above)\n'
+elif lacks_gpu libtorch_training; then
+  printf '\n== 7. trains with LibTorch and is left out: %s\n' "$reason"
+else
+  train "7. LibTorch: its DataLoader, a convolutional network, and the timer in five lines" \
+    libtorch_training "${libtorch_epochs[@]}" --loader-delay-ms 20 --prefetch 4
+  explain "The same hooks in a loop that is not ours; its worker threads hide the slow storage."
 fi

@@ -1,6 +1,6 @@
 # Runs PROGRAM with ARGUMENTS and --json, reads the last line of its stdout as JSON, and requires its keys to be there, each
-# a number or null. MIN_ACCURACY, MIN_DATA_WAIT and STEPS, where given, are required too; NULLS lists keys that must be null,
-# with commas between them.
+# a number or null. MIN_ACCURACY, MIN_ACCURACY_GAIN, MIN_DATA_WAIT and STEPS, where given, are required too; NULLS lists keys
+# that must be null, with commas between them.
 cmake_minimum_required(VERSION 3.24)
 
 execute_process(COMMAND ${PROGRAM} ${ARGUMENTS} --json RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE err)
@@ -44,6 +44,9 @@ function(require_at_least key bound)
 endfunction()
 if(DEFINED MIN_ACCURACY)
   require_at_least(accuracy ${MIN_ACCURACY})
+endif()
+if(DEFINED MIN_ACCURACY_GAIN)
+  require_at_least(accuracy_gain ${MIN_ACCURACY_GAIN})
 endif()
 if(DEFINED MIN_DATA_WAIT)
   require_at_least(data_wait_percent ${MIN_DATA_WAIT})

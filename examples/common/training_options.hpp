@@ -18,12 +18,18 @@ struct TrainingOptions {
   double loader_delay_ms = 0;
   std::size_t prefetch = 0;
   std::uint64_t seed = 1;
+  std::uint64_t sync_every = 10;
   bool quiet = false;
   bool json = false;
 
   std::chrono::nanoseconds loader_delay() const {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::duration<double, std::milli>(loader_delay_ms));
+  }
+
+  /// Whether a program that runs ahead of its device reads the loss in this step, counted from 1 in each epoch.
+  bool reads_loss(std::uint64_t step, std::uint64_t steps_per_epoch) const {
+    return step == steps_per_epoch || (sync_every != 0 && step % sync_every == 0);
   }
 
   void add_to(OptionTable& table, std::size_t max_hidden) {
@@ -36,6 +42,11 @@ struct TrainingOptions {
     table.add_count("--seed", seed, std::uint64_t{0}, UINT64_MAX, "start of all random numbers");
     table.add_switch("--quiet", quiet, "show no progress, only the summary");
     table.add_switch("--json", json, "end with the summary as one line of JSON");
+  }
+
+  void add_sync_every_to(OptionTable& table) {
+    table.add_count("--sync-every", sync_every, std::uint64_t{0}, std::uint64_t{1000000},
+                    "read the loss every N steps, 0 for epoch ends only");
   }
 };
 

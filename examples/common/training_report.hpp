@@ -82,21 +82,23 @@ inline void print_summary(const TrainingReport& report, Device device) {
 }
 
 /// One line for programs to read; null for what is not known.
-inline void print_json(const char* program, const TrainingReport& report) {
+inline JsonObject to_json(const char* program, const TrainingReport& report) {
   const steptimer::StepSummary& timing = report.timing;
-  const std::string line = JsonObject()
-                               .add("program", std::string_view(program))
-                               .add("accuracy", report.held_out.accuracy())
-                               .add("loss", report.held_out.loss())
-                               .add("data_wait_percent", timing.data_wait_percent())
-                               .add("host_data_wait_percent", timing.host_data_wait_percent())
-                               .add("steps", report.steps)
-                               .add("measured_steps", timing.steps)
-                               .add("batch_mean_s", in_seconds(timing.batch_mean()))
-                               .add("data_mean_s", in_seconds(timing.data_mean()))
-                               .add("steps_per_second", timing.steps_per_second())
-                               .str();
-  std::printf("%s\n", line.c_str());
+  return JsonObject()
+      .add("program", std::string_view(program))
+      .add("accuracy", report.held_out.accuracy())
+      .add("loss", report.held_out.loss())
+      .add("data_wait_percent", timing.data_wait_percent())
+      .add("host_data_wait_percent", timing.host_data_wait_percent())
+      .add("steps", report.steps)
+      .add("measured_steps", timing.steps)
+      .add("batch_mean_s", in_seconds(timing.batch_mean()))
+      .add("data_mean_s", in_seconds(timing.data_mean()))
+      .add("steps_per_second", timing.steps_per_second());
+}
+
+inline void print_json(const char* program, const TrainingReport& report) {
+  std::printf("%s\n", to_json(program, report).str().c_str());
 }
 
 }  // namespace example

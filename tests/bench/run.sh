@@ -51,12 +51,6 @@ results=$build/results
 
 has_gpu() { nvidia-smi -L > /dev/null 2>&1 || [ -e /dev/nvidiactl ]; }
 first_line_of() { "$@" 2> /dev/null < /dev/null | head -n 1 || true; }
-# The folder of a PyTorch with CUDA, if python3 knows one.
-torch_folder() {
-  local folder
-  folder=$(python3 -c 'import torch, os; print(os.path.dirname(torch.__file__))' 2> /dev/null < /dev/null) || return 0
-  [ ! -f "$folder/lib/libc10_cuda.so" ] || echo "$folder"
-}
 
 build_all() {
   local arguments=() torch targets=(steptimer_bench_programs)

@@ -8,6 +8,7 @@
 #   check_cmake               stops if CMake is too old
 #   configure FOLDER ARGS...  configures the project into FOLDER, which is made anew if it belongs to another checkout
 #   cores                     how many compilers to run at once
+#   torch_folder              the folder of a PyTorch with CUDA, if python3 knows one
 
 set -euo pipefail
 
@@ -19,6 +20,12 @@ stop() {
 }
 
 cores() { nproc 2> /dev/null || echo 2; }
+
+torch_folder() {
+  local folder
+  folder=$(python3 -c 'import torch, os; print(os.path.dirname(torch.__file__))' 2> /dev/null < /dev/null) || return 0
+  [ ! -f "$folder/lib/libc10_cuda.so" ] || echo "$folder"
+}
 
 has_header() {
   echo "#include <$1>" | "${CXX:-c++}" -std=c++17 -E -x c++ - > /dev/null 2>&1
