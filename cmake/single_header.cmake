@@ -2,7 +2,8 @@
 #
 #   cmake -D INCLUDE=<folder of steptimer/> -D OUTPUT=<file> -P single_header.cmake
 #
-# The core comes first; then each header that needs something else, where the compiler finds that.
+# The core comes first, then the other headers that need the standard library alone; then each header that needs something
+# else, where the compiler finds that.
 
 cmake_minimum_required(VERSION 3.24)
 
@@ -54,8 +55,12 @@ set(text "// steptimer ${version} in one file, made from its headers: change tho
 file(READ "${INCLUDE}/steptimer/detail/macros_keep.hpp" macros)
 string(APPEND text "${macros}\n")
 append_header("${INCLUDE}/steptimer/steptimer.hpp")
+foreach(name IN ITEMS csv_writer jsonl_writer trace_writer tee metrics)
+  append_header("${INCLUDE}/steptimer/${name}.hpp")
+endforeach()
 append_optional_header(cuda_backend.hpp cuda_runtime_api.h)
 append_optional_header(format.hpp fmt/format.h)
+append_optional_header(nvtx_ranges.hpp nvtx3/nvToolsExt.h)
 file(READ "${INCLUDE}/steptimer/detail/macros_restore.hpp" macros)
 string(APPEND text "\n${macros}")
 string(REGEX REPLACE "\n\n\n+" "\n\n" text "${text}")

@@ -1,0 +1,162 @@
+// What all writers do when their stream fails, and when they flush it.
+
+#include <steptimer/csv_writer.hpp>
+#include <steptimer/jsonl_writer.hpp>
+#include <steptimer/trace_writer.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <ios>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/failing_stream.hpp"
+#include "support/sample_records.hpp"
+
+using namespace std::chrono_literals;
+using steptimer::CsvWriter;
+using steptimer::JsonlWriter;
+using steptimer::TraceWriter;
+
+namespace {
+
+struct Warnings {
+  std::vector<std::string> lines;
+  auto sink() {
+    return [this](std::string_view line) { lines.emplace_back(line); };
+  }
+};
+
+template <class Writer>
+std::string all_of(int records) {
+  std::ostringstream out;
+  {
+    Writer write(out);
+    for (int i = 0; i < records; ++i) write(record_with_gap());
+  }
+  return out.str();
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("a stream that fails anywhere costs one warning and the records after it", "", CsvWriter,
+                   JsonlWriter, TraceWriter) {
+  const std::string whole = all_of<TestType>(8);
+  const std::size_t room = GENERATE_COPY(take(40, random(std::size_t{0}, whole.size() - 1)));
+  const bool throws = GENERATE(false, true);
+  FailingStream out(room);
+  if (throws) out.exceptions(std::ios::badbit | std::ios::failbit);
+  Warnings warnings;
+  {
+    TestType write(out, warnings.sink());
+    for (int i = 0; i < 8; ++i) write(record_with_gap());
+    const bool only_the_closing_bracket_is_missing =
+        room >= whole.size() - 2 && whole.substr(whole.size() - 2) == "]\n";
+    CHECK((write.lost() > 0) != only_the_closing_bracket_is_missing);
+    CHECK(write.lost() <= 8);
+  }
+  CHECK(out.written() == whole.substr(0, room));
+  CHECK(warnings.lines.size() == 1);
+}
+
+TEMPLATE_TEST_CASE("once a stream has failed nothing more is written, even if it could be", "", CsvWriter, JsonlWriter,
+                   TraceWriter) {
+  FailingStream out(1000);
+  Warnings warnings;
+  {
+    TestType write(out, warnings.sink());
+    out.setstate(std::ios::badbit);
+    write(record_with_gap());
+    out.clear();
+    const std::string before = out.written();
+    for (int i = 0; i < 3; ++i) write(record_with_gap());
+    write.flush();
+    CHECK(out.written() == before);
+    CHECK(write.lost() == 4);
+  }
+  REQUIRE(warnings.lines.size() == 1);
+}
+
+TEST_CASE("rows that were waiting when a flush failed are counted as lost") {
+  std::ofstream full("/dev/full");
+  if (!full) return;  // only Linux has it
+  Warnings warnings;
+  CsvWriter csv(full, warnings.sink());
+  csv({});
+  csv({});
+  CHECK(csv.lost() == 0);
+  csv.flush();
+  CHECK(csv.lost() == 2);
+  csv({});
+  CHECK(csv.lost() == 3);
+  REQUIRE(warnings.lines.size() == 1);
+  CHECK(warnings.lines[0] ==
+        "steptimer: CsvWriter could not write to its stream; it drops further records and counts them in lost(): check "
+        "the disk, pipe or file behind the stream");
+}
+
+TEST_CASE("a file that was never opened, or is closed early, costs one warning") {
+  Warnings warnings;
+  std::ofstream never("no_such_folder/steps.csv");
+  CsvWriter csv(never, warnings.sink());
+  csv(record_with_gap());
+  CHECK(csv.lost() == 1);
+  CHECK(warnings.lines.size() == 1);
+}
+
+TEST_CASE("a warning that throws ends in the writer") {
+  FailingStream out(0);
+  CsvWriter csv(out, [](std::string_view) { throw std::runtime_error("no"); });
+  csv(record_with_gap());
+  CHECK(csv.lost() == 1);
+}
+
+TEST_CASE("each row is one write") {
+  FailingStream out(100000);
+  CsvWriter csv(out);
+  for (int i = 0; i < 7; ++i) csv(record_with_gap());
+  CHECK(out.writes() == 1 + 7);
+}
+
+TEST_CASE("a row is flushed before the buffer of a file could run over, so that it is never cut") {
+  FailingStream out(1000000);
+  CsvWriter csv(out);
+  std::size_t flushed = 0;
+  int flushes = 0;
+  for (int i = 0; i < 200; ++i) {
+    const std::size_t before = out.written().size();
+    csv({});
+    if (out.flushes() != flushes) {
+      flushes = out.flushes();
+      flushed = before;
+    }
+    REQUIRE(out.written().size() - flushed <= 3000);
+  }
+  CHECK(flushes > 0);
+  CHECK(flushes <= 10);
+}
+
+TEST_CASE("a row that begins a second after the last flush is flushed at once") {
+  FailingStream out(100000);
+  CsvWriter csv(out);
+  const auto flushes_at = [&](std::chrono::nanoseconds host_start) {
+    steptimer::StepRecord record;
+    record.host_start = host_start;
+    const int before = out.flushes();
+    csv(record);
+    return out.flushes() - before;
+  };
+  CHECK(flushes_at(0s) == 0);
+  CHECK(flushes_at(1s - 1ns) == 0);
+  CHECK(flushes_at(1s) == 1);
+  CHECK(flushes_at(2s - 1ns) == 0);
+  CHECK(flushes_at(10s) == 1);
+  CHECK(flushes_at(0s) == 1);  // the timer was reset
+  CHECK(flushes_at(999ms) == 0);
+}
