@@ -119,8 +119,8 @@ void run(int argc, char** argv) {
 
   const DigitsSplit digits = split_digits(read_digits(options.data.empty() ? find_digits_file(argv[0]) : options.data));
   check_batch_fits(options.batch, digits.training);
-  use_first_gpu();
   files.open();
+  use_first_gpu();
 
   const TrainingReport report = train(options, sync_every, digits, files);
   print_summary(report, Device::behind_host);
