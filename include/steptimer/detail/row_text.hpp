@@ -31,20 +31,20 @@ class RowText {
     return *this;
   }
 
-  RowText& seconds(std::chrono::nanoseconds time) noexcept { return fixed(time.count(), 1'000'000'000); }
-  RowText& microseconds(std::chrono::nanoseconds time) noexcept { return fixed(time.count(), 1'000); }
-  RowText& percent(double percent) noexcept { return fixed(std::llround(percent * 1e6), 1'000'000); }
+  RowText& seconds(std::chrono::nanoseconds time) noexcept { return fixed<9>(time.count()); }
+  RowText& microseconds(std::chrono::nanoseconds time) noexcept { return fixed<3>(time.count()); }
+  RowText& percent(double percent) noexcept { return fixed<6>(std::llround(percent * 1e6)); }
 
  private:
-  /// `units` of 1 / `one`, a power of ten, with all its decimals.
-  RowText& fixed(std::int64_t units, std::uint64_t one) noexcept {
+  /// A whole number of the last decimal's unit, with all decimals.
+  template <int decimals>
+  RowText& fixed(std::int64_t units) noexcept {
     if (units < 0) text("-");
     const auto bits = static_cast<std::uint64_t>(units);
-    const std::uint64_t size = units < 0 ? 0 - bits : bits;
-    number(size / one).text(".");
-    const std::uint64_t rest = size % one;
-    for (std::uint64_t place = one / 10; place > 1 && rest < place; place /= 10) text("0");
-    return number(rest);
+    std::uint64_t rest = units < 0 ? 0 - bits : bits;
+    char fraction[1 + decimals] = {'.'};
+    for (int place = decimals; place > 0; --place, rest /= 10) fraction[place] = static_cast<char>('0' + rest % 10);
+    return number(rest).text({fraction, sizeof fraction});
   }
 
   char chars_[2048];  // the longest row, a record's events in a trace, is a little over half of it
