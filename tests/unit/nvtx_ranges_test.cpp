@@ -20,13 +20,21 @@ using Notes = std::vector<std::string>;
 
 namespace {
 
+/// What NVTX told its tool when it was first called; where the tool is, it asks only then.
+const Notes& attach() {
+  static const Notes at_first = [] {
+    setenv("NVTX_INJECTION64_PATH", STEPTIMER_NVTX_NOTES, 1);
+    steptimer::CpuTimer timer;
+    const steptimer::NvtxRanges ranges(timer);
+    return std::exchange(nvtx_notes(), {});
+  }();
+  return at_first;
+}
+
 /// What `f` made NVTX tell its tool; ranges are numbered from 1.
 template <class F>
 Notes notes_of(F&& f) {
-  setenv("NVTX_INJECTION64_PATH", STEPTIMER_NVTX_NOTES, 1);  // read once, at the first call of NVTX
-  static const bool attached = steptimer::detail::nvtx_domain() != nullptr;
-  REQUIRE(attached);
-  nvtx_notes().clear();
+  REQUIRE(attach().size() == 1);
   f();
   Notes notes = std::exchange(nvtx_notes(), {});
   std::uint64_t first = 0;
@@ -58,10 +66,10 @@ TEST_CASE("steps and data waits are ranges, one after the other") {
 }
 
 TEST_CASE("the domain is made once in a program and is called steptimer") {
-  steptimer::detail::nvtx_domain();
+  CHECK(attach() == Notes{"domain steptimer"});
   const Notes notes = notes_of([] {
     steptimer::CpuTimer timer;
-    steptimer::NvtxRanges ranges(timer);
+    const steptimer::NvtxRanges ranges(timer);
   });
   CHECK(notes.empty());
 }
