@@ -54,7 +54,7 @@ class CsvWriter {
 
   /// Hands what waits in the stream's buffer to the file.
   void flush() noexcept { rows_.flush(); }
-  /// Records that came after the stream had failed, or were waiting in its buffer when it did.
+  /// Records not known to have reached the file: those since the last flush before the stream failed, and all after it.
   std::uint64_t lost() const noexcept { return rows_.lost(); }
 
  private:

@@ -59,6 +59,7 @@ TEST_CASE("steps and data waits are ranges, one after the other") {
       ranges.on_batch_end(32);
     }
     CHECK(ranges.finish());
+    CHECK(nvtx_notes().back().substr(0, 3) == "end");
     CHECK(timer.total().items == 64);
   });
   CHECK(notes == Notes{"start step 0 #1", "end #1", "start data wait #2", "end #2", "start step 1 #3", "end #3",

@@ -4,11 +4,16 @@
 #include <steptimer/jsonl_writer.hpp>
 #include <steptimer/trace_writer.hpp>
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <ios>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -31,6 +36,27 @@ struct Warnings {
   auto sink() {
     return [this](std::string_view line) { lines.emplace_back(line); };
   }
+};
+
+class TemporaryFile {
+ public:
+  TemporaryFile() {
+    const int file = mkstemp(path_);
+    REQUIRE(file >= 0);
+    close(file);
+  }
+  ~TemporaryFile() { std::remove(path_); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  const char* path() const { return path_; }
+  std::string text() const {
+    std::ifstream in(path_);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+ private:
+  char path_[32] = "/tmp/steptimer_test_XXXXXX";
 };
 
 template <class Writer>
@@ -101,7 +127,36 @@ TEST_CASE("rows that were waiting when a flush failed are counted as lost") {
         "the disk, pipe or file behind the stream");
 }
 
-TEST_CASE("a file that was never opened, or is closed early, costs one warning") {
+TEST_CASE("rows that a flush has handed on are not lost by a later failure") {
+  FailingStream out(100000);
+  Warnings warnings;
+  CsvWriter csv(out, warnings.sink());
+  csv({});
+  csv.flush();
+  out.setstate(std::ios::badbit);
+  csv({});
+  CHECK(csv.lost() == 1);
+}
+
+TEST_CASE("a file that is closed early costs one warning") {
+  TemporaryFile file;
+  Warnings warnings;
+  {
+    std::ofstream out(file.path());
+    CsvWriter csv(out, warnings.sink());
+    csv({});
+    out.close();
+    csv({});
+    csv.flush();
+    csv({});
+    CHECK(csv.lost() == 3);  // the first is in the file, but the writer did not see it get there
+  }
+  CHECK(warnings.lines.size() == 1);
+  const std::string text = file.text();
+  CHECK(std::count(text.begin(), text.end(), '\n') == 2);
+}
+
+TEST_CASE("a file that was never opened costs one warning") {
   Warnings warnings;
   std::ofstream never("no_such_folder/steps.csv");
   CsvWriter csv(never, warnings.sink());
@@ -140,6 +195,19 @@ TEST_CASE("a row is flushed before the buffer of a file could run over, so that 
   }
   CHECK(flushes > 0);
   CHECK(flushes <= 10);
+}
+
+TEMPLATE_TEST_CASE("whatever the moment a program dies, its file ends with a whole row", "", CsvWriter, JsonlWriter,
+                   TraceWriter) {
+  TemporaryFile file;
+  std::ofstream out(file.path());
+  TestType write(out);
+  for (int i = 0; i < 100; ++i) {
+    write({});
+    const std::string text = file.text();
+    REQUIRE((text.empty() || text.back() == '\n'));
+  }
+  CHECK(file.text().size() > 2000);
 }
 
 TEST_CASE("a row that begins a second after the last flush is flushed at once") {
