@@ -2,6 +2,7 @@
 //
 // Try:  cpu_training --loader-delay-ms 4                  the data wait is most of the time
 //       cpu_training --loader-delay-ms 4 --prefetch 8     loader threads hide it
+//       cpu_training --csv steps.csv --trace trace.json   each step in a file; open the trace in ui.perfetto.dev
 
 #include <cstdint>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include "common/digits.hpp"
 #include "common/network.hpp"
 #include "common/option_table.hpp"
+#include "common/record_files.hpp"
 #include "common/run_program.hpp"
 #include "common/status_line.hpp"
 #include "common/training_options.hpp"
@@ -21,13 +23,15 @@ namespace {
 
 using namespace example;
 
-TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits) {
+TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits, RecordFiles& files) {
   const NetworkShape shape(options.hidden);
   Network network(shape, options.seed);
   BatchLoader loader(digits.training,
                      {options.batch, options.epochs, options.prefetch, options.loader_delay(), options.seed});
   StatusLine status(!options.quiet);
-  steptimer::CpuTimer timer;
+  steptimer::StepTimerOptions timer_options;
+  timer_options.on_record = files.on_record();
+  steptimer::CpuTimer timer{{}, timer_options};
   Score held_out;
   Batch batch;
   std::uint64_t step = 0;
@@ -53,14 +57,18 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits) 
 void run(int argc, char** argv) {
   TrainingOptions options;
   OptionTable table("cpu_training", "learns handwritten digits on the CPU and says where a step's time goes");
+  RecordFiles files;
   options.add_to(table, 4096);
+  files.add_to(table);
   if (!table.parse(argc, argv)) return;
 
   const DigitsSplit digits = split_digits(read_digits(options.data.empty() ? find_digits_file(argv[0]) : options.data));
   check_batch_fits(options.batch, digits.training);
+  files.open();
 
-  const TrainingReport report = train(options, digits);
+  const TrainingReport report = train(options, digits, files);
   print_summary(report, Device::host);
+  files.close_and_print();
   if (options.json) print_json("cpu_training", report);
 }
 

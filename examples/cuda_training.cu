@@ -21,6 +21,7 @@
 #include "common/digits.hpp"
 #include "common/gpu_network.cuh"
 #include "common/option_table.hpp"
+#include "common/record_files.hpp"
 #include "common/run_program.hpp"
 #include "common/status_line.hpp"
 #include "common/training_options.hpp"
@@ -52,7 +53,7 @@ class HeldOutDigits {
   DeviceArray<std::uint8_t> labels_;
 };
 
-TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits) {
+TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits, RecordFiles& files) {
   const Stream stream;
   const HeldOutDigits held_out_digits(digits.held_out);
   const NetworkShape shape(options.hidden);
@@ -62,7 +63,8 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits) 
   BatchFeeder feeder(loader, options.batch);
   StatusLine status(!options.quiet);
   steptimer::StepTimerOptions timer_options;
-  timer_options.warmup_steps = 5;                     // CUDA loads a kernel at its first launch
+  timer_options.warmup_steps = 5;  // CUDA loads a kernel at its first launch
+  timer_options.on_record = files.on_record();
   steptimer::CudaTimer timer(stream, timer_options);  // after the stream, so that it goes first
   const WaitForDevice wait_at_the_end;
   Score held_out;
@@ -105,16 +107,20 @@ void run(int argc, char** argv) {
   TrainingOptions options;
   options.hidden = 1024;
   OptionTable table("cuda_training", "learns handwritten digits on a GPU and says where a step's time goes");
+  RecordFiles files;
   options.add_to(table, 16384);
   options.add_sync_every_to(table);
+  files.add_to(table);
   if (!table.parse(argc, argv)) return;
 
   const DigitsSplit digits = split_digits(read_digits(options.data.empty() ? find_digits_file(argv[0]) : options.data));
   check_batch_fits(options.batch, digits.training);
+  files.open();
   use_first_gpu();
 
-  const TrainingReport report = train(options, digits);
+  const TrainingReport report = train(options, digits, files);
   print_summary(report, Device::behind_host);
+  files.close_and_print();
   if (options.json) print_json("cuda_training", report);
 }
 

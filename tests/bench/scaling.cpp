@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <deque>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -20,7 +21,11 @@
 #include <utility>
 #include <vector>
 
+#include <steptimer/csv_writer.hpp>
+#include <steptimer/jsonl_writer.hpp>
 #include <steptimer/steptimer.hpp>
+#include <steptimer/tee.hpp>
+#include <steptimer/trace_writer.hpp>
 
 #include "../../examples/common/option_table.hpp"
 #include "../../examples/common/run_program.hpp"
@@ -198,34 +203,45 @@ void steps_in_flight(Report& report, const Size& size) {
   report.ask("in_flight", size.rounds, variants);
 }
 
-/// A simple writer: a line a record, into memory.
-struct LineWriter {
-  std::array<char, 128> line{};
+/// The library's writers, each with a file of its own, the first `count` of them in use. The system throws away what they
+/// write, but the writing is real.
+class Writers {
+ public:
+  explicit Writers(std::uint64_t count) : timer_{{}, options(count)} {}
 
-  void operator()(const steptimer::StepRecord& record) {
-    using seconds = std::chrono::duration<double>;
-    const auto data_time = record.data_time.value_or(0ns);
-    std::snprintf(line.data(), line.size(), "%llu,%.9f,%.9f\n", static_cast<unsigned long long>(record.step),
-                  seconds(record.batch_time).count(), seconds(data_time).count());
-    bench::use(line);
+  void run(std::uint64_t steps) { run_steps(timer_, steps); }
+
+  void check() const {
+    if (csv_.lost() + jsonl_.lost() + trace_.lost() > 0) throw std::runtime_error("a writer could not write");
   }
+
+ private:
+  steptimer::StepTimerOptions options(std::uint64_t count) {
+    steptimer::StepTimerOptions options;
+    if (count == 1) options.on_record = std::ref(csv_);
+    if (count == 2) options.on_record = steptimer::tee(csv_, jsonl_);
+    if (count == 3) options.on_record = steptimer::tee(csv_, jsonl_, trace_);
+    return options;
+  }
+
+  std::ofstream csv_file_{"/dev/null"}, jsonl_file_{"/dev/null"}, trace_file_{"/dev/null"};
+  steptimer::CsvWriter csv_{csv_file_};
+  steptimer::JsonlWriter jsonl_{jsonl_file_};
+  steptimer::TraceWriter trace_{trace_file_};
+  steptimer::CpuTimer timer_;
 };
 
 void writers(Report& report, const Size& size) {
-  std::deque<steptimer::CpuTimer> timers;
+  std::deque<Writers> all;
   std::vector<Variant> variants;
-  for (const std::uint64_t count : {0u, 1u, 2u, 3u, 4u}) {
-    steptimer::StepTimerOptions options;
-    options.on_record = [writers = std::vector<LineWriter>(count)](const steptimer::StepRecord& record) mutable {
-      for (LineWriter& write : writers) write(record);
-    };
-    steptimer::CpuTimer& timer = timers.emplace_back(steptimer::CpuBackend{}, options);
-    run_steps(timer, 1000);
-    variants.push_back({count, size.steps, [&timer, &size] {
-                          return nanoseconds_each(size.steps, [&] { run_steps(timer, size.steps); });
-                        }});
+  for (const std::uint64_t count : {0u, 1u, 2u, 3u}) {
+    Writers& some = all.emplace_back(count);
+    some.run(1000);
+    variants.push_back(
+        {count, size.steps, [&some, &size] { return nanoseconds_each(size.steps, [&] { some.run(size.steps); }); }});
   }
   report.ask("writers", size.rounds, variants);
+  for (const Writers& some : all) some.check();
 }
 
 /// Resident memory of this process. NaN where /proc does not tell.

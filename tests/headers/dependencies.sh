@@ -1,9 +1,10 @@
 #!/bin/sh
-# dependencies.sh <compiler> <include folder> <headers that need CUDA> <headers that need fmt> [compiler arguments]
+# dependencies.sh <compiler> <include folder> <headers that need CUDA> <those that need fmt> <those that need NVTX>
+#   [compiler arguments]
 # Fails if a header includes, by whatever way, a dependency that it is not named after. Lists are separated by ';'.
 set -eu
-compiler=$1 include=$2 need_cuda=$3 need_format=$4
-shift 4
+compiler=$1 include=$2 need_cuda=$3 need_format=$4 need_nvtx=$5
+shift 5
 
 result=0
 for header in "$include"/steptimer/*.hpp; do
@@ -11,6 +12,7 @@ for header in "$include"/steptimer/*.hpp; do
   may_include=none
   case ";$need_cuda;" in *";$name;"*) may_include=cuda ;; esac
   case ";$need_format;" in *";$name;"*) may_include=fmt ;; esac
+  case ";$need_nvtx;" in *";$name;"*) may_include=nvtx ;; esac
   if ! files=$("$compiler" -std=c++17 -M -x c++ "-I$include" "$@" "$header" 2>&1); then
     if [ "$may_include" = none ]; then
       echo "$name: $files"

@@ -3,7 +3,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <sstream>
+#include <steptimer/csv_writer.hpp>
+#include <steptimer/jsonl_writer.hpp>
+#include <steptimer/metrics.hpp>
 #include <steptimer/steptimer.hpp>
+#include <steptimer/tee.hpp>
+#include <steptimer/trace_writer.hpp>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +18,9 @@
 #endif
 #ifdef STEPTIMER_TEST_FORMAT
 #include <steptimer/format.hpp>
+#endif
+#ifdef STEPTIMER_TEST_NVTX
+#include <steptimer/nvtx_ranges.hpp>
 #endif
 
 /// Every public call once, so that a compiler that only looks at what is used looks at all of it. Returns a
@@ -58,9 +67,41 @@ double every_call_of_timer(Backend backend) {
   return sum;
 }
 
+/// The same of what looks at records.
+inline double every_call_of_writers() {
+  double sum = 0;
+  std::ostringstream out;
+  const auto warn = [&sum](std::string_view line) { sum += static_cast<double>(line.size()); };
+  {
+    steptimer::CsvWriter csv(out, warn);
+    steptimer::TraceWriter trace(out, warn);
+    steptimer::StepTimerOptions options;
+    options.on_record = steptimer::tee(csv, trace, steptimer::JsonlWriter(out, warn));
+    steptimer::CpuTimer timer{steptimer::CpuBackend{}, options};
+#ifdef STEPTIMER_TEST_NVTX
+    steptimer::NvtxRanges ranges(timer);
+    ranges.on_batch_start();
+    ranges.on_batch_end(1);
+    { const auto scope = ranges.step(1); }
+    ranges.pause();
+    sum += ranges.finish() ? 1 : 0;
+#else
+    { const auto scope = timer.step(1); }
+    timer.finish();
+#endif
+    csv.flush();
+    trace.flush();
+    sum += static_cast<double>(csv.lost() + trace.lost());
+    const auto add = [&sum](std::string_view name, double value) { sum += static_cast<double>(name.size()) + value; };
+    steptimer::for_each_metric(timer.total(), add);
+    if (const auto record = timer.last()) steptimer::for_each_metric(*record, add);
+  }
+  return sum + static_cast<double>(out.str().size());
+}
+
 /// Over every backend that is here.
 inline double every_call() {
-  double sum = every_call_of_timer(steptimer::CpuBackend{});
+  double sum = every_call_of_writers() + every_call_of_timer(steptimer::CpuBackend{});
   sum += every_call_of_timer(steptimer::ManualBackend{});
   sum += every_call_of_timer(steptimer::NullBackend{});
 #ifdef STEPTIMER_TEST_CUDA

@@ -5,9 +5,10 @@ file(GLOB steptimer_public_headers CONFIGURE_DEPENDS
   RELATIVE "${PROJECT_SOURCE_DIR}/include/steptimer" "${PROJECT_SOURCE_DIR}/include/steptimer/*.hpp")
 set(steptimer_needs_cuda cuda_backend.hpp)
 set(steptimer_needs_format format.hpp)
+set(steptimer_needs_nvtx nvtx_ranges.hpp)
 
 set(steptimer_core_headers ${steptimer_public_headers})
-list(REMOVE_ITEM steptimer_core_headers ${steptimer_needs_cuda} ${steptimer_needs_format})
+list(REMOVE_ITEM steptimer_core_headers ${steptimer_needs_cuda} ${steptimer_needs_format} ${steptimer_needs_nvtx})
 
 # The compilers that the tests call themselves, beside the one that builds the test programs.
 find_program(STEPTIMER_GXX NAMES g++ DOC "g++ for the compile tests")
@@ -54,6 +55,12 @@ set(steptimer_cuda_includes "")
 if(TARGET steptimer::cuda)
   steptimer_include_arguments(steptimer_cuda_includes ${CUDAToolkit_INCLUDE_DIRS})
 endif()
+set(steptimer_has_nvtx FALSE)  # it comes with the toolkit and lies among its headers
+foreach(dir IN LISTS CUDAToolkit_INCLUDE_DIRS)
+  if(TARGET steptimer::cuda AND EXISTS "${dir}/nvtx3/nvToolsExt.h")
+    set(steptimer_has_nvtx TRUE)
+  endif()
+endforeach()
 set(steptimer_format_includes "")
 if(TARGET steptimer::format)
   get_target_property(dirs fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)

@@ -1,0 +1,112 @@
+/// TraceWriter: steps on a host track and a device track, for Perfetto (ui.perfetto.dev) and chrome://tracing.
+///
+///     std::ofstream file("steps.trace.json");
+///     steptimer::TraceWriter trace(file);
+///     options.on_record = std::ref(trace);
+///
+///     host    |step 0|step 1|      |step 2|                   queued, by the host clock
+///     device     |=== step 0 ===|=== step 1 ===| data wait |=== step 2 ===|
+#pragma once
+
+#include "detail/macros_keep.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <ostream>
+#include <string_view>
+#include <utility>
+
+#include "detail/durations.hpp"
+#include "detail/row_stream.hpp"
+#include "detail/row_text.hpp"
+#include "step_record.hpp"
+
+namespace steptimer {
+
+/// Writes each record it is called with as events of the Chrome trace format: a step on either track, the wait after
+/// it, and an arrow from the one step to the other.
+///
+/// Place:    device times have no origin in common with the host clock. So the first step begins on the device track at
+///           its host_start, each further one where the batch_time and data_time before it have ended, and none before
+///           its own host_start. After a step without a gap that is: where it ended, or at the next one's host_start,
+///           whichever is later. Lengths are measured; where the device track lies beside the host track is this estimate.
+/// Units:    microseconds with three decimals, so that no nanosecond is lost. The stream's locale changes nothing.
+/// Crash:    the file can be opened also when it just ends: each event is a line, and any whole lines of it are an array
+///           but for the closing bracket, which the destructor writes.
+/// Reset:    a trace is of one run: after StepTimer::reset() its host times would begin again on top of the old ones.
+///
+/// Blocking, threads, errors, moving and owning are those of CsvWriter.
+class TraceWriter {
+ public:
+  explicit TraceWriter(std::ostream& out, std::function<void(std::string_view)> on_warning = {})
+      : rows_(out, "TraceWriter", std::move(on_warning)) {
+    rows_.write_frame(
+        "[\n"
+        "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"tid\":1,\"args\":{\"name\":\"steptimer\"}}\n"
+        ",{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":1,\"args\":{\"name\":\"host\"}}\n"
+        ",{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":2,\"args\":{\"name\":\"device\"}}\n");
+  }
+  TraceWriter(TraceWriter&&) noexcept = default;
+  ~TraceWriter() { rows_.write_frame("]\n"); }
+
+  void operator()(const StepRecord& record) noexcept {
+    using std::chrono::nanoseconds;
+    const nanoseconds device_start = (std::max)(device_reached_, record.host_start);
+    const nanoseconds device_end = detail::saturating_sum(device_start, record.batch_time);
+
+    detail::RowText events;
+    add_step(events, host, record, record.host_start, record.host_batch_time);
+    add_step(events, device, record, device_start, record.batch_time);
+    if (record.data_time) {
+      begin_event(events, "X", device, device_end).text(",\"name\":\"data wait\"");
+      events.text(",\"dur\":").microseconds(*record.data_time).text("}\n");
+    }
+    add_arrow(events, "s", host, record, record.host_start);
+    add_arrow(events, "f\",\"bp\":\"e", device, record, device_start);
+    rows_.write_row(events.view(), record.host_start);
+
+    device_reached_ = detail::saturating_sum(device_end, record.data_time.value_or(nanoseconds{0}));
+  }
+
+  /// Hands what waits in the stream's buffer to the file.
+  void flush() noexcept { rows_.flush(); }
+  /// Records not known to have reached the file: those since the last flush before the stream failed, and all after it.
+  std::uint64_t lost() const noexcept { return rows_.lost(); }
+
+ private:
+  static constexpr std::string_view host = "1";
+  static constexpr std::string_view device = "2";
+
+  /// The comma comes before an event, not after: the last line may be the last.
+  static detail::RowText& begin_event(detail::RowText& events, std::string_view phase, std::string_view track,
+                                      std::chrono::nanoseconds at) noexcept {
+    return events.text(",{\"ph\":\"")
+        .text(phase)
+        .text("\",\"pid\":1,\"tid\":")
+        .text(track)
+        .text(",\"ts\":")
+        .microseconds(at);
+  }
+
+  static void add_step(detail::RowText& events, std::string_view track, const StepRecord& record,
+                       std::chrono::nanoseconds at, std::chrono::nanoseconds length) noexcept {
+    begin_event(events, "X", track, at).text(",\"name\":\"step ").number(record.step);
+    events.text("\",\"dur\":").microseconds(length).text(",\"args\":{\"items\":").number(record.items);
+    events.text(record.warmup ? ",\"warmup\":true}}\n" : ",\"warmup\":false}}\n");
+  }
+
+  static void add_arrow(detail::RowText& events, std::string_view phase, std::string_view track,
+                        const StepRecord& record, std::chrono::nanoseconds at) noexcept {
+    begin_event(events, phase, track, at).text(",\"cat\":\"step\",\"name\":\"queued to run\",\"id\":");
+    events.number(record.step).text("}\n");
+  }
+
+  detail::RowStream rows_;
+  std::chrono::nanoseconds device_reached_{0};
+};
+
+}  // namespace steptimer
+
+#include "detail/macros_restore.hpp"

@@ -1,0 +1,50 @@
+// Records made by hand, for the tests of what writes them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include <steptimer/step_record.hpp>
+
+/// 90.000000001 ms of batch, 9.999999999 ms of wait, on a host that queued it in 5 ms.
+inline steptimer::StepRecord record_with_gap() {
+  using namespace std::chrono_literals;
+  steptimer::StepRecord record;
+  record.step = 41;
+  record.host_start = 1234567890123ns;
+  record.batch_time = 90ms + 1ns;
+  record.wall_gap = 100ms;
+  record.data_time = 10ms - 1ns;
+  record.host_batch_time = 5ms;
+  record.host_wall_gap = 100ms;
+  record.items = 32;
+  return record;
+}
+
+/// The last step before a pause.
+inline steptimer::StepRecord record_without_gap() {
+  using namespace std::chrono_literals;
+  steptimer::StepRecord record;
+  record.step = 42;
+  record.host_start = 1234667890123ns;
+  record.batch_time = 7ns;
+  record.host_batch_time = 1ns;
+  record.warmup = true;
+  return record;
+}
+
+/// Every number as long as it can be.
+inline steptimer::StepRecord record_of_extremes() {
+  constexpr std::chrono::nanoseconds most = (std::chrono::nanoseconds::max)();
+  steptimer::StepRecord record;
+  record.step = record.items = (std::numeric_limits<std::uint64_t>::max)();
+  record.host_start = record.batch_time = record.host_batch_time = most;
+  record.wall_gap = record.data_time = record.host_wall_gap = most;
+  return record;
+}
+
+inline std::vector<steptimer::StepRecord> sample_records() {
+  return {record_with_gap(), record_without_gap(), steptimer::StepRecord{}, record_of_extremes()};
+}

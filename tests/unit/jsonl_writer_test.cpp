@@ -1,0 +1,40 @@
+#include <steptimer/jsonl_writer.hpp>
+
+#include <sstream>
+#include <string>
+
+#include "support/catch.hpp"
+#include "support/sample_records.hpp"
+
+namespace {
+
+std::string line_of(const steptimer::StepRecord& record) {
+  std::ostringstream out;
+  steptimer::JsonlWriter jsonl(out);
+  jsonl(record);
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("a record is one JSON object on a line") {
+  CHECK(line_of(record_with_gap()) ==
+        R"({"step":41,"host_start_s":1234.567890123,"batch_time_s":0.090000001,"wall_gap_s":0.100000000,)"
+        R"("data_time_s":0.009999999,"data_wait_percent":9.999999,"host_batch_time_s":0.005000000,)"
+        R"("host_wall_gap_s":0.100000000,"host_data_wait_percent":95.000000,"items":32,"warmup":false})"
+        "\n");
+}
+
+TEST_CASE("what is absent is null") {
+  CHECK(line_of(record_without_gap()) ==
+        R"({"step":42,"host_start_s":1234.667890123,"batch_time_s":0.000000007,"wall_gap_s":null,)"
+        R"("data_time_s":null,"data_wait_percent":null,"host_batch_time_s":0.000000001,)"
+        R"("host_wall_gap_s":null,"host_data_wait_percent":null,"items":0,"warmup":true})"
+        "\n");
+}
+
+TEST_CASE("a JSON Lines file without a record is empty") {
+  std::ostringstream out;
+  { steptimer::JsonlWriter jsonl(out); }
+  CHECK(out.str().empty());
+}

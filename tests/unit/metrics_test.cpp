@@ -1,0 +1,100 @@
+#include <steptimer/metrics.hpp>
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "support/catch.hpp"
+#include "support/sample_records.hpp"
+
+namespace {
+
+using Metrics = std::map<std::string, double>;
+
+template <class T>
+Metrics metrics_of(const T& value) {
+  Metrics all;
+  steptimer::for_each_metric(value, [&all](std::string_view name, double number) {
+    CHECK(all.emplace(name, number).second);  // each once
+  });
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("the metrics of a record are its numbers in seconds and shares of 1") {
+  CHECK(metrics_of(record_with_gap()) == Metrics{
+                                             {"profiling/data_time", 0.009999999},
+                                             {"profiling/batch_time", 0.090000001},
+                                             {"profiling/data_wait", *record_with_gap().data_wait_percent() / 100},
+                                             {"profiling/wall_gap", 0.1},
+                                             {"profiling/host_start", 1234.567890123},
+                                             {"profiling/host_batch_time", 0.005},
+                                             {"profiling/host_wall_gap", 0.1},
+                                             {"profiling/host_data_wait", 0.95},
+                                             {"profiling/step", 41},
+                                             {"profiling/items", 32},
+                                         });
+}
+
+TEST_CASE("metrics that are absent are left out") {
+  CHECK(metrics_of(record_without_gap()) == Metrics{
+                                                {"profiling/batch_time", 7e-9},
+                                                {"profiling/host_start", 1234.667890123},
+                                                {"profiling/host_batch_time", 1e-9},
+                                                {"profiling/step", 42},
+                                                {"profiling/items", 0},
+                                            });
+  CHECK(metrics_of(steptimer::StepSummary{}) == Metrics{
+                                                    {"profiling/steps", 0},
+                                                    {"profiling/gaps", 0},
+                                                    {"profiling/items", 0},
+                                                    {"profiling/items_in_gaps", 0},
+                                                });
+}
+
+TEST_CASE("the metrics of a summary are means, totals, extremes, rates and counts") {
+  using namespace std::chrono_literals;
+  steptimer::StepRecord fast = record_with_gap();
+  fast.step = 40;
+  fast.batch_time = 40ms;
+  fast.data_time = 10ms;
+  fast.wall_gap = 50ms;
+  steptimer::StepRecord slow = record_with_gap();
+  slow.batch_time = 90ms;
+  slow.data_time = 60ms;
+  slow.wall_gap = 150ms;
+  const Metrics expected{
+      {"profiling/data_time", 0.035},
+      {"profiling/batch_time", 0.065},
+      {"profiling/data_wait", 0.35},
+      {"profiling/host_data_wait", 0.95},
+      {"profiling/steps_per_second", 10},
+      {"profiling/items_per_second", 320},
+      {"profiling/steps", 2},
+      {"profiling/gaps", 2},
+      {"profiling/items", 64},
+      {"profiling/items_in_gaps", 64},
+      {"profiling/batch_total", 0.13},
+      {"profiling/batch_min", 0.04},
+      {"profiling/batch_max", 0.09},
+      {"profiling/slowest_step", 41},
+      {"profiling/data_total", 0.07},
+      {"profiling/data_min", 0.01},
+      {"profiling/data_max", 0.06},
+      {"profiling/longest_wait_step", 41},
+      {"profiling/wall_total", 0.2},
+      {"profiling/batch_in_gaps", 0.13},
+      {"profiling/host_batch_in_gaps", 0.01},
+      {"profiling/host_wall_total", 0.2},
+  };
+  CHECK(metrics_of(merge(summary_of(fast), summary_of(slow))) == expected);
+}
+
+TEST_CASE("a summary without a gap has no metric of waiting") {
+  const Metrics metrics = metrics_of(summary_of(record_without_gap()));
+  CHECK(metrics.count("profiling/batch_min") == 1);
+  CHECK(metrics.count("profiling/data_total") == 0);
+  CHECK(metrics.count("profiling/data_wait") == 0);
+  CHECK(metrics.count("profiling/host_wall_total") == 0);
+}
