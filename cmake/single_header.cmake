@@ -2,12 +2,19 @@
 #
 #   cmake -D INCLUDE=<folder of steptimer/> -D OUTPUT=<file> -P single_header.cmake
 #
-# The core comes first; then each header that needs something else, where the compiler finds that.
+# The core comes first; then what looks at its records; then each header that needs something else, where the compiler
+# finds that.
 
 cmake_minimum_required(VERSION 3.24)
 
 # Appends a header to `text`, with the headers of ours that it includes in their places, each once.
 function(append_header path)
+  get_filename_component(path "${path}" ABSOLUTE)
+  get_property(done GLOBAL PROPERTY single_header_done)
+  if("${path}" IN_LIST done OR "${path}" MATCHES "/macros_(keep|restore)[.]hpp$")
+    return()
+  endif()
+  set_property(GLOBAL APPEND PROPERTY single_header_done "${path}")
   file(READ "${path}" rest)
   get_filename_component(folder "${path}" DIRECTORY)
   string(REPLACE "#pragma once\n" "" rest "${rest}")
@@ -20,11 +27,7 @@ function(append_header path)
     math(EXPR at "${at} + ${length}")
     string(SUBSTRING "${rest}" ${at} -1 rest)
     string(APPEND text "${before}\n")
-    get_property(done GLOBAL PROPERTY single_header_done)
-    if(NOT "${included}" IN_LIST done AND NOT "${included}" MATCHES "/macros_(keep|restore)[.]hpp$")
-      set_property(GLOBAL APPEND PROPERTY single_header_done "${included}")
-      append_header("${included}")
-    endif()
+    append_header("${included}")
   endwhile()
   string(APPEND text "${rest}")
   set(text "${text}" PARENT_SCOPE)
@@ -54,6 +57,9 @@ set(text "// steptimer ${version} in one file, made from its headers: change tho
 file(READ "${INCLUDE}/steptimer/detail/macros_keep.hpp" macros)
 string(APPEND text "${macros}\n")
 append_header("${INCLUDE}/steptimer/steptimer.hpp")
+append_header("${INCLUDE}/steptimer/step_distribution.hpp")
+append_header("${INCLUDE}/steptimer/step_window.hpp")
+append_header("${INCLUDE}/steptimer/progress_line.hpp")
 append_optional_header(cuda_backend.hpp cuda_runtime_api.h)
 append_optional_header(format.hpp fmt/format.h)
 file(READ "${INCLUDE}/steptimer/detail/macros_restore.hpp" macros)
