@@ -5,7 +5,10 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <steptimer/progress_line.hpp>
+#include <steptimer/step_distribution.hpp>
 #include <steptimer/steptimer.hpp>
+#include <utility>
 
 #include "common/batch_loader.hpp"
 #include "common/data_file.hpp"
@@ -13,7 +16,6 @@
 #include "common/network.hpp"
 #include "common/option_table.hpp"
 #include "common/run_program.hpp"
-#include "common/status_line.hpp"
 #include "common/training_options.hpp"
 #include "common/training_report.hpp"
 
@@ -26,8 +28,14 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits) 
   Network network(shape, options.seed);
   BatchLoader loader(digits.training,
                      {options.batch, options.epochs, options.prefetch, options.loader_delay(), options.seed});
-  StatusLine status(!options.quiet);
-  steptimer::CpuTimer timer;
+  steptimer::ProgressLine line(loader.steps(), options.quiet ? nullptr : stdout, progress_interval);
+  steptimer::StepDistribution distribution;
+  steptimer::StepTimerOptions timer_options;
+  timer_options.on_record = [&](const steptimer::StepRecord& record) {
+    line.add(record);
+    distribution.add(record);
+  };
+  steptimer::CpuTimer timer({}, timer_options);
   Score held_out;
   Batch batch;
   std::uint64_t step = 0;
@@ -39,15 +47,14 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits) 
       timer.on_batch_start();  // the batch is in hand: from here on it is not data wait
       learned += network.train(batch, shape.learning_rate(step, loader.steps()));
       timer.on_batch_end(batch.size());
-      if (status.due()) {
-        status.show(progress_text(epoch, options.epochs, learned, timer.window(), Device::host));
-      }
+      if (line.due() || i + 1 == loader.steps_per_epoch()) line.text(progress_text(epoch, options.epochs, learned));
     }
     timer.pause();  // the evaluation is no wait for data
     held_out = network.evaluate(digits.held_out);
   }
   timer.finish();
-  return {held_out, loader.steps(), timer.total(), timer.status()};
+  line.finish();
+  return {held_out, loader.steps(), timer.total(), std::move(distribution), timer.status()};
 }
 
 void run(int argc, char** argv) {
