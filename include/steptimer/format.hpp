@@ -135,7 +135,7 @@ inline void append_quantiles(LineBuffer& line, const char* name, const DurationD
 }
 
 inline void append_line(LineBuffer& line, const StepDistribution& distribution) {
-  append_quantiles(line, "batch", distribution.batch_time, "at");
+  append_quantiles(line, "batch", distribution.batch_time, "in");
   append_text(line, " | ");
   append_quantiles(line, "data", distribution.data_time, "after");
   fmt::format_to(std::back_inserter(line), " | {} steps", distribution.batch_time.count());
@@ -154,27 +154,33 @@ struct LineFormatter : fmt::formatter<fmt::string_view> {
 
 /// The same for what has a host clock's claim beside it.
 template <class T>
-struct HostLineFormatter : fmt::formatter<fmt::string_view> {
-  /// fmt knows no h, so it is given what stands before it. Where a width comes from an argument, it is given all.
+class HostLineFormatter : fmt::formatter<fmt::string_view> {
+  using Text = fmt::formatter<fmt::string_view>;
+
+ public:
+  /// fmt knows no h, so it is given what stands before it. Where it does not take that, or a width comes from an argument,
+  /// it is given all, and says itself what is wrong.
   template <class ParseContext>
   FMT_CONSTEXPR auto parse(ParseContext& context) -> decltype(context.begin()) {
-    auto end = context.begin();
+    const auto begin = context.begin();
+    auto end = begin;
     while (end != context.end() && *end != '}' && *end != '{') ++end;
-    const auto length = static_cast<std::size_t>(end - context.begin());
-    const bool ends_here = end == context.end() || *end == '}';
-    if (!ends_here || length == 0 || *(end - 1) != 'h') return fmt::formatter<fmt::string_view>::parse(context);
-    host_clock_ = HostClock::shown;
-    fmt::format_parse_context before(fmt::string_view(context.begin(), length - 1));
-    if (fmt::formatter<fmt::string_view>::parse(before) != before.end())
-      FMT_THROW(fmt::format_error("invalid format specifier"));
-    return end;
+    const bool nested = end != context.end() && *end == '{';
+    if (!nested && end != begin && *(end - 1) == 'h') {
+      fmt::format_parse_context before(fmt::string_view(begin, static_cast<std::size_t>(end - begin - 1)));
+      if (Text::parse(before) == before.end()) {
+        host_clock_ = HostClock::shown;
+        return end;
+      }
+    }
+    return Text::parse(context);
   }
 
   template <class Context>
   auto format(const T& value, Context& context) const {
     LineBuffer line;
     append_line(line, value, host_clock_);
-    return fmt::formatter<fmt::string_view>::format(fmt::string_view(line.data(), line.size()), context);
+    return Text::format(fmt::string_view(line.data(), line.size()), context);
   }
 
  private:
@@ -198,7 +204,7 @@ struct fmt::formatter<steptimer::StepSummary> : steptimer::detail::HostLineForma
 template <>
 struct fmt::formatter<steptimer::StepCounts> : steptimer::detail::LineFormatter<steptimer::StepCounts> {};
 
-/// "batch p50 90.0 ms, p95 91.2 ms, p99 120 ms, worst 131 ms at step 7 | data p50 10.0 ms, ... after step 9 | 100 steps".
+/// "batch p50 90.0 ms, p95 91.2 ms, p99 120 ms, worst 131 ms in step 7 | data p50 10.0 ms, ... after step 9 | 100 steps".
 template <>
 struct fmt::formatter<steptimer::StepDistribution> : steptimer::detail::LineFormatter<steptimer::StepDistribution> {};
 

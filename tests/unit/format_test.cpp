@@ -101,7 +101,7 @@ TEST_CASE("an h stands behind what fmt knows, and is a fill where fmt takes it f
 }
 
 TEST_CASE("a format that says nothing sensible is refused, as fmt refuses it") {
-  for (const char* format : {"{:hh}", "{:xh}", "{:>{}h}", "{:h5}"}) {
+  for (const char* format : {"{:hh}", "{:xh}", "{:sxh}", "{:>{}h}", "{:h5}"}) {
     INFO(format);
     CHECK_THROWS_AS(fmt::format(fmt::runtime(format), StepRecord{}, 100), fmt::format_error);
   }
@@ -135,6 +135,6 @@ TEST_CASE("a distribution reads as quantiles and the worst step") {
     distribution.add(record);
   }
   CHECK(fmt::format("{}", distribution) ==
-        "batch p50 90 ns, p95 90 ns, p99 90 ns, worst 2.00 s at step 41 | data p50 10 ns, p95 10 ns, p99 10 ns, worst "
+        "batch p50 90 ns, p95 90 ns, p99 90 ns, worst 2.00 s in step 41 | data p50 10 ns, p95 10 ns, p99 10 ns, worst "
         "1.00 s after step 70 | 100 steps");
 }
