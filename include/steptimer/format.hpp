@@ -158,15 +158,14 @@ class HostLineFormatter : fmt::formatter<fmt::string_view> {
   using Text = fmt::formatter<fmt::string_view>;
 
  public:
-  /// fmt knows no h, so it is given what stands before it. Where it does not take that, or a width comes from an argument,
-  /// it is given all, and says itself what is wrong.
+  /// fmt knows no h, so it is given what stands before it. Where it does not take that, or a width comes from an
+  /// argument, it is given all, and says itself what is wrong.
   template <class ParseContext>
   FMT_CONSTEXPR auto parse(ParseContext& context) -> decltype(context.begin()) {
     const auto begin = context.begin();
     auto end = begin;
     while (end != context.end() && *end != '}' && *end != '{') ++end;
-    const bool nested = end != context.end() && *end == '{';
-    if (!nested && end != begin && *(end - 1) == 'h') {
+    if (end != begin && *(end - 1) == 'h') {
       fmt::format_parse_context before(fmt::string_view(begin, static_cast<std::size_t>(end - begin - 1)));
       if (Text::parse(before) == before.end()) {
         host_clock_ = HostClock::shown;

@@ -101,7 +101,7 @@ TEST_CASE("an h stands behind what fmt knows, and is a fill where fmt takes it f
 }
 
 TEST_CASE("a format that says nothing sensible is refused, as fmt refuses it") {
-  for (const char* format : {"{:hh}", "{:xh}", "{:sxh}", "{:>{}h}", "{:h5}"}) {
+  for (const char* format : {"{:hh}", "{:xh}", "{:sxh}", "{:h{}}", "{:>{}h}", "{:h5}"}) {
     INFO(format);
     CHECK_THROWS_AS(fmt::format(fmt::runtime(format), StepRecord{}, 100), fmt::format_error);
   }

@@ -106,6 +106,10 @@ TEST_CASE("the line says where the run is, what it waits for, how fast it is and
 }
 
 TEST_CASE("where items are counted, their rate is shown") {
+  std::vector<StepRecord> not_yet = first_steps(2);
+  not_yet[1].items = 32;
+  not_yet[1].wall_gap = not_yet[1].data_time = not_yet[1].host_wall_gap = std::nullopt;
+  CHECK(shown(0, not_yet).find("| 10.0 steps/s |") != std::string::npos);
   CHECK(shown(20, first_steps(10, 32)) == "step 10/20 50 % | data_wait 40.0 % | 320.0 items/s | 0:01, ETA 0:01\n");
 }
 
@@ -178,8 +182,10 @@ TEST_CASE("elapsed time reads as on a clock") {
 }
 
 TEST_CASE("the same step again changes nothing, and an earlier one begins a count that is added") {
-  const StepRecord record = record_of(9);
-  CHECK(shown(0, {record, record, record}) == shown(0, {record}));
+  StepRecord no_wait = record_of(0);
+  no_wait.data_time = 0ms;
+  no_wait.batch_time = 100ms;
+  CHECK(shown(0, {no_wait, record_of(1), record_of(1), record_of(1)}).find("data_wait 20.0 %") != std::string::npos);
   const std::string two_epochs = shown(20, {record_of(8), record_of(9), record_of(0), record_of(1)});
   CHECK(two_epochs == "step 12/20 60 % | data_wait 40.0 % | 10.0 steps/s | 0:01, ETA 0:00\n");
 }
@@ -194,6 +200,8 @@ TEST_CASE("huge and impossible numbers neither overflow nor divide by zero") {
   record = StepRecord{};
   record.wall_gap = record.data_time = record.host_wall_gap = 0ns;
   CHECK(shown(3, {record}) == "step 1/3 33 % | data_wait n/a | n/a steps/s | 0:00, ETA 0:00\n");
+  record.host_wall_gap = (nanoseconds::max)();
+  CHECK(shown((std::numeric_limits<std::uint64_t>::max)(), {record}).find("ETA n/a") != std::string::npos);
   record.items = (std::numeric_limits<std::uint64_t>::max)();
   record.wall_gap = record.data_time = 1ns;
   CHECK(shown(3, {record}).find("| 100000000000000000 items/s |") != std::string::npos);
@@ -431,10 +439,13 @@ TEST_CASE("a printed line stands above, and the moving line below it") {
   line.add(record_of(0));
   line.print("epoch 1 done");
   line.print("and that was it");
+  std::string text = terminal.received();
+  CHECK(screen_of(text, 100).back() == "step 1 | data_wait 40.0 % | 10.0 steps/s | 0:00");
   line.finish();
   line.print("after");
-  CHECK(screen_of(terminal.received(), 100) == Screen{"before", "epoch 1 done", "and that was it",
-                                                      "step 1 | data_wait 40.0 % | 10.0 steps/s | 0:00", "after", ""});
+  text += terminal.received();
+  CHECK(screen_of(text, 100) == Screen{"before", "epoch 1 done", "and that was it",
+                                       "step 1 | data_wait 40.0 % | 10.0 steps/s | 0:00", "after", ""});
 }
 
 TEST_CASE("finish() shows the last step and leaves the cursor below the line") {
