@@ -6,7 +6,11 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <steptimer/progress_line.hpp>
+#include <steptimer/step_distribution.hpp>
 #include <steptimer/steptimer.hpp>
+#include <steptimer/tee.hpp>
+#include <utility>
 
 #include "common/batch_loader.hpp"
 #include "common/data_file.hpp"
@@ -15,7 +19,6 @@
 #include "common/option_table.hpp"
 #include "common/record_files.hpp"
 #include "common/run_program.hpp"
-#include "common/status_line.hpp"
 #include "common/training_options.hpp"
 #include "common/training_report.hpp"
 
@@ -28,10 +31,11 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits, 
   Network network(shape, options.seed);
   BatchLoader loader(digits.training,
                      {options.batch, options.epochs, options.prefetch, options.loader_delay(), options.seed});
-  StatusLine status(!options.quiet);
+  steptimer::ProgressLine line(loader.steps(), options.quiet ? nullptr : stdout, progress_interval);
+  steptimer::StepDistribution distribution;
   steptimer::StepTimerOptions timer_options;
-  timer_options.on_record = files.on_record();
-  steptimer::CpuTimer timer{{}, timer_options};
+  timer_options.on_record = steptimer::tee(line, distribution, files);
+  steptimer::CpuTimer timer({}, timer_options);
   Score held_out;
   Batch batch;
   std::uint64_t step = 0;
@@ -43,15 +47,14 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits, 
       timer.on_batch_start();  // the batch is in hand: from here on it is not data wait
       learned += network.train(batch, shape.learning_rate(step, loader.steps()));
       timer.on_batch_end(batch.size());
-      if (status.due()) {
-        status.show(progress_text(epoch, options.epochs, learned, timer.window(), Device::host));
-      }
+      if (line.due() || i + 1 == loader.steps_per_epoch()) line.text(progress_text(epoch, options.epochs, learned));
     }
     timer.pause();  // the evaluation is no wait for data
     held_out = network.evaluate(digits.held_out);
   }
   timer.finish();
-  return {held_out, loader.steps(), timer.total(), timer.status()};
+  line.finish();
+  return {held_out, loader.steps(), timer.total(), std::move(distribution), timer.status()};
 }
 
 void run(int argc, char** argv) {

@@ -11,7 +11,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <steptimer/cuda_backend.hpp>
+#include <steptimer/progress_line.hpp>
+#include <steptimer/step_distribution.hpp>
 #include <steptimer/steptimer.hpp>
+#include <steptimer/tee.hpp>
+#include <utility>
 
 #include "common/batch_feeder.hpp"
 #include "common/batch_loader.hpp"
@@ -23,7 +27,6 @@
 #include "common/option_table.hpp"
 #include "common/record_files.hpp"
 #include "common/run_program.hpp"
-#include "common/status_line.hpp"
 #include "common/training_options.hpp"
 #include "common/training_report.hpp"
 
@@ -61,10 +64,11 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits, 
   BatchLoader loader(digits.training,
                      {options.batch, options.epochs, options.prefetch, options.loader_delay(), options.seed});
   BatchFeeder feeder(loader, options.batch);
-  StatusLine status(!options.quiet);
+  steptimer::ProgressLine line(loader.steps(), options.quiet ? nullptr : stdout, progress_interval);
+  steptimer::StepDistribution distribution;
   steptimer::StepTimerOptions timer_options;
   timer_options.warmup_steps = 5;  // CUDA loads a kernel at its first launch
-  timer_options.on_record = files.on_record();
+  timer_options.on_record = steptimer::tee(line, distribution, files);
   steptimer::CudaTimer timer(stream, timer_options);  // after the stream, so that it goes first
   const WaitForDevice wait_at_the_end;
   Score held_out;
@@ -89,8 +93,8 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits, 
         stream.wait();
         learned = network.score();
       }
-      if (status.due()) {
-        status.show(progress_text(epoch, options.epochs, learned, timer.window(), Device::behind_host));
+      if (line.due() || last_of_epoch) {
+        line.text(progress_text(epoch, options.epochs, learned) + host_clock_text(timer.window()));
       }
     }
     timer.pause();  // the evaluation is no wait for data
@@ -98,7 +102,8 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits, 
   }
 
   timer.finish();  // the last steps are measured when the device is done with them
-  const TrainingReport report{held_out, steps, timer.total(), timer.status()};
+  line.finish();
+  TrainingReport report{held_out, steps, timer.total(), std::move(distribution), timer.status()};
   timer.release();  // its events go before the stream does
   return report;
 }

@@ -2,12 +2,10 @@
 
 #include <cstdio>
 #include <fstream>
-#include <functional>
 #include <optional>
 #include <steptimer/csv_writer.hpp>
 #include <steptimer/jsonl_writer.hpp>
 #include <steptimer/step_record.hpp>
-#include <steptimer/tee.hpp>
 #include <steptimer/trace_writer.hpp>
 #include <string>
 
@@ -72,10 +70,10 @@ class RecordFiles {
     trace_.open();
   }
 
-  /// What a timer is to call with its records; nothing where no file was asked for.
-  std::function<void(const steptimer::StepRecord&)> on_record() {
-    if (!csv_.wanted() && !jsonl_.wanted() && !trace_.wanted()) return {};
-    return steptimer::tee(csv_, jsonl_, trace_);
+  void operator()(const steptimer::StepRecord& record) {
+    csv_(record);
+    jsonl_(record);
+    trace_(record);
   }
 
   void close_and_print() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <optional>
+#include <steptimer/step_distribution.hpp>
 #include <steptimer/steptimer.hpp>
 #include <string>
 #include <string_view>
@@ -29,17 +30,18 @@ inline std::string known_or_na(const char* format, std::optional<double> number)
 /// Whether the device runs behind the host, so that a host clock would claim something else than the timer.
 enum class Device { host, behind_host };
 
-/// The line that updates as a program trains.
-inline std::string progress_text(std::uint64_t epoch, std::uint64_t epochs, const Score& score,
-                                 const steptimer::StepSummary& window, Device device) {
-  std::string text = format_text("epoch %llu/%llu  loss %.3f  acc %.1f %%", static_cast<unsigned long long>(epoch),
-                                 static_cast<unsigned long long>(epochs), score.loss(), 100 * score.accuracy());
-  text += "  " + known_or_na("%.0f", window.steps_per_second()) + " steps/s";
-  text += "  data_wait " + known_or_na("%.1f %%", window.data_wait_percent());
-  if (device == Device::behind_host) {
-    text += " (host clock " + known_or_na("%.1f %%", window.host_data_wait_percent()) + ")";
-  }
-  return text;
+/// Between two lines of progress where the output is no terminal.
+constexpr std::chrono::seconds progress_interval{1};
+
+/// What a training program adds to its line of progress.
+inline std::string progress_text(std::uint64_t epoch, std::uint64_t epochs, const Score& score) {
+  return format_text("epoch %llu/%llu loss %.3f acc %.1f %%", static_cast<unsigned long long>(epoch),
+                     static_cast<unsigned long long>(epochs), score.loss(), 100 * score.accuracy());
+}
+
+/// What a host clock alone would claim where the line says data_wait.
+inline std::string host_clock_text(const steptimer::StepSummary& window) {
+  return " | host clock " + known_or_na("%.1f %%", window.host_data_wait_percent());
 }
 
 /// What a training program has to say at its end.
@@ -47,6 +49,7 @@ struct TrainingReport {
   Score held_out;
   std::uint64_t steps = 0;  // all that were trained, whether measured or not
   steptimer::StepSummary timing;
+  steptimer::StepDistribution distribution;
   steptimer::TimerStatus timer_status;
 };
 
@@ -60,6 +63,18 @@ inline std::optional<double> in_milliseconds(std::optional<std::chrono::nanoseco
   return std::chrono::duration<double, std::milli>(*time).count();
 }
 
+/// Half of the steps took no longer than p50, 99 of 100 no longer than p99, and one took longest of all.
+inline void print_quantiles(const steptimer::DurationDistribution& times, const char* where) {
+  std::printf("           p50 %s, p95 %s, p99 %s, worst %s ms",
+              known_or_na("%.3f", in_milliseconds(times.p50())).c_str(),
+              known_or_na("%.3f", in_milliseconds(times.p95())).c_str(),
+              known_or_na("%.3f", in_milliseconds(times.p99())).c_str(),
+              known_or_na("%.3f", in_milliseconds(times.longest())).c_str());
+  if (const auto step = times.longest_step())
+    std::printf(" %s step %llu", where, static_cast<unsigned long long>(*step));
+  std::printf("\n");
+}
+
 inline void print_summary(const TrainingReport& report, Device device) {
   const steptimer::StepSummary& timing = report.timing;
   std::printf("accuracy   %.2f %% of %u held-out digits after %llu steps\n", 100 * report.held_out.accuracy(),
@@ -68,8 +83,10 @@ inline void print_summary(const TrainingReport& report, Device device) {
               known_or_na("%.3f", in_milliseconds(timing.batch_mean())).c_str(),
               known_or_na("%.0f", timing.steps_per_second()).c_str(),
               known_or_na("%.0f", timing.items_per_second()).c_str());
+  print_quantiles(report.distribution.batch_time, "in");
   std::printf("data       %s ms between two steps on average\n",
               known_or_na("%.3f", in_milliseconds(timing.data_mean())).c_str());
+  print_quantiles(report.distribution.data_time, "after");
   std::printf("data_wait  %s", known_or_na("%.1f %%", timing.data_wait_percent()).c_str());
   if (device == Device::behind_host) {
     std::printf(" (a host clock alone would have claimed %s)",

@@ -3,10 +3,15 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <sstream>
 #include <steptimer/csv_writer.hpp>
+#include <steptimer/diagnosis.hpp>
 #include <steptimer/jsonl_writer.hpp>
 #include <steptimer/metrics.hpp>
+#include <steptimer/progress_line.hpp>
+#include <steptimer/step_distribution.hpp>
+#include <steptimer/step_window.hpp>
 #include <steptimer/steptimer.hpp>
 #include <steptimer/tee.hpp>
 #include <steptimer/trace_writer.hpp>
@@ -99,9 +104,39 @@ inline double every_call_of_writers() {
   return sum + static_cast<double>(out.str().size());
 }
 
+/// The same of what sums records up and shows them.
+inline double every_call_of_watchers() {
+  steptimer::StepRecord record;
+  record.data_time = record.wall_gap = std::chrono::milliseconds(1);
+  steptimer::StepDistribution distribution;
+  steptimer::StepWindow window(2);
+  steptimer::ProgressLine line(2, nullptr);
+  using OnRecord = std::function<void(const steptimer::StepRecord&)>;
+  for (const auto& on_record : {OnRecord(std::ref(distribution)), OnRecord(std::ref(window)), OnRecord(std::ref(line))})
+    on_record(record);
+  line.text(line.due() ? "due" : "not due");
+  line.print("a line");
+  line.finish();
+
+  const auto sum_of = [](const auto& times) {
+    double all = static_cast<double>(times.count() + times.longest_step().value_or(0));
+    for (const auto& time :
+         {times.shortest(), times.longest(), times.p50(), times.p95(), times.p99(), times.quantile(0.1)})
+      all += std::chrono::duration<double>(time.value_or(std::chrono::nanoseconds(0))).count();
+    return all;
+  };
+  distribution = merge(distribution, steptimer::StepDistribution{});
+  double sum = sum_of(distribution.batch_time) + sum_of(distribution.data_time);
+  sum += sum_of(window.batch_time()) + sum_of(window.data_time());
+#ifdef STEPTIMER_TEST_FORMAT
+  sum += static_cast<double>(fmt::format("{} {} {:h}", distribution, steptimer::StepCounts{}, record).size());
+#endif
+  return sum;
+}
+
 /// Over every backend that is here.
 inline double every_call() {
-  double sum = every_call_of_writers() + every_call_of_timer(steptimer::CpuBackend{});
+  double sum = every_call_of_writers() + every_call_of_watchers() + every_call_of_timer(steptimer::CpuBackend{});
   sum += every_call_of_timer(steptimer::ManualBackend{});
   sum += every_call_of_timer(steptimer::NullBackend{});
 #ifdef STEPTIMER_TEST_CUDA

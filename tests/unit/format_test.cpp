@@ -1,11 +1,14 @@
 #include <steptimer/format.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 #include "support/catch.hpp"
 
 using namespace std::chrono_literals;
+using steptimer::StepCounts;
+using steptimer::StepDistribution;
 using steptimer::StepRecord;
 using steptimer::StepSummary;
 
@@ -71,4 +74,67 @@ TEST_CASE("width, fill and alignment are honoured") {
   const std::string line = fmt::format("{}", StepRecord{});
   CHECK(fmt::format("{:>60}", StepRecord{}) == std::string(60 - line.size(), ' ') + line);
   CHECK(fmt::format("{:*<60}", StepRecord{}) == line + std::string(60 - line.size(), '*'));
+}
+
+TEST_CASE("an h adds what a host clock alone would have claimed") {
+  StepRecord record = record_of(90ms, 10ms);
+  record.host_batch_time = 5ms;
+  record.host_wall_gap = 100ms;
+  CHECK(fmt::format("{:h}", record) == "step 41 | data_wait 10.0 % (host clock 95.0 %) | data 10.0 ms | batch 90.0 ms");
+  CHECK(fmt::format("{:h}", steptimer::summary_of(record)) ==
+        "data_wait 10.0 % (host clock 95.0 %) | data 10.0 ms | batch 90.0 ms | 10.0 steps/s | 1 steps");
+  CHECK(fmt::format("{:h}", StepRecord{}) == "step 0 | data_wait n/a (host clock n/a) | data n/a | batch 0 ns");
+}
+
+TEST_CASE("an h stands behind what fmt knows, and is a fill where fmt takes it for one") {
+  const std::string plain = fmt::format("{}", StepRecord{});
+  const std::string with_host = fmt::format("{:h}", StepRecord{});
+  CHECK(fmt::format("[{:>100h}] {}", StepRecord{}, 7) ==
+        "[" + std::string(100 - with_host.size(), ' ') + with_host + "] 7");
+  CHECK(fmt::format("{:*^100h}", StepRecord{}).find(with_host) != std::string::npos);
+  CHECK(fmt::format("{:h>100}", StepRecord{}) == std::string(100 - plain.size(), 'h') + plain);
+  CHECK(fmt::format("{:h>100h}", StepRecord{}) == std::string(100 - with_host.size(), 'h') + with_host);
+  CHECK(fmt::format("{0:>{1}}|{0:h}", StepRecord{}, 100) ==
+        std::string(100 - plain.size(), ' ') + plain + "|" + with_host);
+  CHECK(fmt::format("{:>{width}}", StepRecord{}, fmt::arg("width", 100)) ==
+        std::string(100 - plain.size(), ' ') + plain);
+}
+
+TEST_CASE("a format that says nothing sensible is refused, as fmt refuses it") {
+  for (const char* format : {"{:hh}", "{:xh}", "{:sxh}", "{:h{}}", "{:>{}h}", "{:h5}"}) {
+    INFO(format);
+    CHECK_THROWS_AS(fmt::format(fmt::runtime(format), StepRecord{}, 100), fmt::format_error);
+  }
+  CHECK_THROWS_AS(fmt::format(fmt::runtime("{:h}"), StepCounts{}), fmt::format_error);
+  CHECK_THROWS_AS(fmt::format(fmt::runtime("{:h}"), StepDistribution{}), fmt::format_error);
+}
+
+TEST_CASE("counts read as the sum that they are, without what there is none of") {
+  CHECK(fmt::format("{}", StepCounts{}) == "0 started = 0 measured");
+  StepCounts counts;
+  counts.started = 100;
+  counts.measured = 97;
+  counts.pending = 2;
+  counts.stale = 1;
+  counts.ignored_ends = 3;
+  CHECK(fmt::format("{}", counts) == "100 started = 97 measured + 2 pending + 1 stale | 3 ignored ends");
+  counts = {21, 1, 2, 3, 4, 5, 6, 7, 8};
+  CHECK(fmt::format("{}", counts) ==
+        "21 started = 1 measured + 2 pending + 3 not sampled + 4 stale + 5 dropped + 6 failed | 7 ignored ends | 8 "
+        "clamped");
+  CHECK(fmt::format("{:>30}", StepCounts{}) == std::string(8, ' ') + "0 started = 0 measured");
+}
+
+TEST_CASE("a distribution reads as quantiles and the worst step") {
+  StepDistribution distribution;
+  CHECK(fmt::format("{}", distribution) ==
+        "batch p50 n/a, p95 n/a, p99 n/a, worst n/a | data p50 n/a, p95 n/a, p99 n/a, worst n/a | 0 steps");
+  for (std::uint64_t step = 0; step < 100; ++step) {
+    StepRecord record = record_of(step == 41 ? 2s : 90ns, step == 70 ? 1s : 10ns);
+    record.step = step;
+    distribution.add(record);
+  }
+  CHECK(fmt::format("{}", distribution) ==
+        "batch p50 90 ns, p95 90 ns, p99 90 ns, worst 2.00 s in step 41 | data p50 10 ns, p95 10 ns, p99 10 ns, worst "
+        "1.00 s after step 70 | 100 steps");
 }

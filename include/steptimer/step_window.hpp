@@ -1,0 +1,123 @@
+/// StepWindow: the last n steps, and their exact quantiles.
+///
+///     steptimer::StepWindow window(1000);
+///     options.on_record = std::ref(window);
+///     ...
+///     window.batch_time().p99();
+///
+/// For a whole run, in memory that does not grow, see step_distribution.hpp.
+#pragma once
+
+#include "detail/macros_keep.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "detail/nearest_rank.hpp"
+#include "detail/ring.hpp"
+#include "step_record.hpp"
+
+namespace steptimer {
+
+/// Durations with their steps, all of them kept: what DurationDistribution says of many, this says exactly.
+class ExactDurations {
+  using nanoseconds = std::chrono::nanoseconds;
+
+ public:
+  struct Entry {
+    nanoseconds duration{0};
+    std::uint64_t step = 0;
+  };
+
+  explicit ExactDurations(std::vector<Entry> entries) : entries_(std::move(entries)) {
+    std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+      return a.duration != b.duration ? a.duration < b.duration : a.step > b.step;
+    });
+  }
+
+  std::uint64_t count() const noexcept { return entries_.size(); }
+  std::optional<nanoseconds> shortest() const noexcept { return quantile(0.0); }
+  std::optional<nanoseconds> longest() const noexcept { return quantile(1.0); }
+  /// The step that took the longest; the earliest of equals.
+  std::optional<std::uint64_t> longest_step() const noexcept {
+    return entries_.empty() ? std::nullopt : std::optional<std::uint64_t>(entries_.back().step);
+  }
+
+  /// The duration that a share p of all, 0 to 1, does not exceed.
+  ///
+  /// Source:   the nearest rank: of n sorted durations the one at place ceil(p * n), the first for p = 0.
+  /// Absent:   where there are none, and for a p that is not from 0 to 1.
+  std::optional<nanoseconds> quantile(double p) const noexcept {
+    if (entries_.empty() || !detail::is_probability(p)) return std::nullopt;
+    return entries_[static_cast<std::size_t>(detail::nearest_rank(p, entries_.size()) - 1)].duration;
+  }
+  std::optional<nanoseconds> p50() const noexcept { return quantile(0.50); }
+  std::optional<nanoseconds> p95() const noexcept { return quantile(0.95); }
+  std::optional<nanoseconds> p99() const noexcept { return quantile(0.99); }
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+/// Keeps the last n records that are no warm-up.
+///
+/// Use:      `options.on_record = std::ref(window)`, or add() by hand. It cannot be copied, since a std::function made
+///           of it would fill a copy.
+/// Memory:   about 40 bytes a step; made room for as steps come. Where memory is out, the window stays as short as it is.
+/// Threads:  one thread at a time.
+class StepWindow {
+  using nanoseconds = std::chrono::nanoseconds;
+
+ public:
+  /// The last `steps` of them; with 0 it stays empty.
+  explicit StepWindow(std::size_t steps) noexcept : steps_(steps) {}
+
+  void add(const StepRecord& record) noexcept {
+    if (record.warmup || steps_ == 0) return;
+    const bool full = !recent_.empty() && recent_.size() >= steps_;
+    Times* slot = full ? recent_.rotate() : recent_.push_back();
+    if (slot == nullptr && !recent_.empty()) slot = recent_.rotate();
+    if (slot != nullptr) *slot = {record.step, record.batch_time, record.data_time};
+  }
+  void operator()(const StepRecord& record) noexcept { add(record); }
+
+  /// Sorts the batch times of the window; ask the result for all that you want to know. Throws std::bad_alloc where
+  /// memory is out.
+  ExactDurations batch_time() const {
+    return sorted([](const Times& times) { return std::optional<nanoseconds>(times.batch); });
+  }
+  /// The same for the data times of those steps that have one.
+  ExactDurations data_time() const {
+    return sorted([](const Times& times) { return times.data; });
+  }
+
+ private:
+  struct Times {
+    std::uint64_t step = 0;
+    nanoseconds batch{0};
+    std::optional<nanoseconds> data;
+  };
+
+  template <class Choice>
+  ExactDurations sorted(Choice choice) const {
+    std::vector<ExactDurations::Entry> entries;
+    entries.reserve(recent_.size());
+    for (std::size_t i = 0; i < recent_.size(); ++i) {
+      const std::optional<nanoseconds> duration = choice(recent_[i]);
+      if (duration) entries.push_back({*duration, recent_[i].step});
+    }
+    return ExactDurations(std::move(entries));
+  }
+
+  std::size_t steps_;
+  detail::Ring<Times> recent_;
+};
+
+}  // namespace steptimer
+
+#include "detail/macros_restore.hpp"
