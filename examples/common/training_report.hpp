@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <optional>
+#include <steptimer/diagnosis.hpp>
 #include <steptimer/step_distribution.hpp>
 #include <steptimer/steptimer.hpp>
 #include <string>
@@ -92,7 +93,7 @@ inline void print_summary(const TrainingReport& report, Device device) {
     std::printf(" (a host clock alone would have claimed %s)",
                 known_or_na("%.1f %%", timing.host_data_wait_percent()).c_str());
   }
-  std::printf("\n");
+  std::printf("\nverdict    %s\n", steptimer::diagnose(timing).advice.c_str());
   if (report.timer_status.state == steptimer::TimerState::failed) {
     std::printf("timer      turned itself off: %s: %s\n", report.timer_status.call, report.timer_status.message);
   }

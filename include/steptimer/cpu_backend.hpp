@@ -17,6 +17,7 @@ class CpuBackend : public BackendDefaults {
  public:
   /// A reading of the clock.
   using Mark = HostTime;
+  /// Host and timeline are one.
   static constexpr bool behind_host = false;
   static_assert(HostTime::clock::is_steady, "a clock that is set back would make steps of negative length");
 

@@ -39,6 +39,7 @@ namespace steptimer {
 /// Owns:     nothing; the stream must outlive the writer, whose destructor flushes it.
 class CsvWriter {
  public:
+  /// Writes the header row. `on_warning` is told once where the stream fails; without one it is a line on stderr.
   explicit CsvWriter(std::ostream& out, std::function<void(std::string_view)> on_warning = {})
       : rows_(out, "CsvWriter", std::move(on_warning)) {
     detail::RowText header;
@@ -46,6 +47,7 @@ class CsvWriter {
     rows_.write_frame(header.text("\n").view());
   }
 
+  /// Writes a row.
   void operator()(const StepRecord& record) noexcept {
     detail::RowText row;
     detail::visit_fields(record, [&](const char*, const auto& value) { append(begin_field(row), value); });

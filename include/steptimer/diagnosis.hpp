@@ -31,10 +31,13 @@ struct DiagnosisThresholds {
   std::uint64_t min_steps = 20;      ///< steps with a gap; below it speaks of nothing
 };
 
+/// What diagnose() says.
 struct Diagnosis {
+  /// In one word.
   Bottleneck bottleneck = Bottleneck::unknown;
   /// One sentence: what was seen, the gain at stake, and what to try next.
   std::string advice;
+  /// That of the summary.
   std::optional<double> data_wait_percent;
   /// Of the data wait, what was spent on fetching; absent without fetch scopes.
   std::optional<double> fetch_share_percent;

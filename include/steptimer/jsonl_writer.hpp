@@ -29,9 +29,11 @@ namespace steptimer {
 /// Names, units, blocking, crash, threads, errors, moving and owning are those of CsvWriter.
 class JsonlWriter {
  public:
+  /// `on_warning` is told once where the stream fails; without one it is a line on stderr.
   explicit JsonlWriter(std::ostream& out, std::function<void(std::string_view)> on_warning = {})
       : rows_(out, "JsonlWriter", std::move(on_warning)) {}
 
+  /// Writes a line.
   void operator()(const StepRecord& record) noexcept {
     detail::RowText line;
     detail::visit_fields(record, [&](const char* name, const auto& value) {

@@ -77,6 +77,7 @@ class NvtxRange {
 template <class Timer>
 class NvtxRanges {
  public:
+  /// Around the hooks of that timer, which must outlive it.
   explicit NvtxRanges(Timer& timer) noexcept : timer_(timer), attached_(detail::nvtx_domain() != nullptr) {}
   NvtxRanges(const NvtxRanges&) = delete;
   NvtxRanges& operator=(const NvtxRanges&) = delete;

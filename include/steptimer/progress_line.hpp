@@ -69,6 +69,7 @@ class BasicProgressLine {
     news_ = true;
     if (due()) show();
   }
+  /// The same, for on_record.
   void operator()(const StepRecord& record) noexcept { add(record); }
 
   /// Whether the next record will show the line: ask it before putting a text together.

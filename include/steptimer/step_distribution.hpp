@@ -44,7 +44,9 @@ class DurationDistribution {
 
   /// How many durations are in it.
   std::uint64_t count() const noexcept { return count_; }
+  /// Exact.
   std::optional<nanoseconds> shortest() const noexcept { return if_any(shortest_); }
+  /// Exact.
   std::optional<nanoseconds> longest() const noexcept { return if_any(longest_); }
   /// The step that took the longest; the earliest of equals.
   std::optional<std::uint64_t> longest_step() const noexcept { return if_any(longest_step_); }
@@ -63,8 +65,11 @@ class DurationDistribution {
     const nanoseconds middle = middle_of(bucket);
     return middle < shortest_ ? shortest_ : middle > longest_ ? longest_ : middle;
   }
+  /// The median.
   std::optional<nanoseconds> p50() const noexcept { return quantile(0.50); }
+  /// quantile(0.95).
   std::optional<nanoseconds> p95() const noexcept { return quantile(0.95); }
+  /// quantile(0.99).
   std::optional<nanoseconds> p99() const noexcept { return quantile(0.99); }
 
   /// Adds all that is in the other one.
@@ -120,16 +125,20 @@ class StepDistribution {
   DurationDistribution data_time;   ///< of the steps that have one
 
   StepDistribution() = default;
+  /// Moved, not copied: see Use. merge(d, {}) makes a copy.
   StepDistribution(StepDistribution&&) = default;
+  /// The same.
   StepDistribution& operator=(StepDistribution&&) = default;
   StepDistribution(const StepDistribution&) = delete;
   StepDistribution& operator=(const StepDistribution&) = delete;
 
+  /// Counts the durations of a record that is no warm-up.
   void add(const StepRecord& record) noexcept {
     if (record.warmup) return;
     batch_time.add(record.batch_time, record.step);
     if (record.data_time) data_time.add(*record.data_time, record.step);
   }
+  /// The same, for on_record.
   void operator()(const StepRecord& record) noexcept { add(record); }
 };
 

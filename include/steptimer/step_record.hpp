@@ -69,6 +69,7 @@ struct StepRecord {
 
   /// The step's phases in order, none where mark() was not called. Their times add up to batch_time exactly.
   std::size_t phase_count = 0;
+  /// The first phase_count of them are the phases.
   std::array<PhaseTime, max_phases> phases{};
 
   /// Share of the cycle that was spent waiting for the next batch, 0 to 100.

@@ -29,19 +29,26 @@ class ExactDurations {
   using nanoseconds = std::chrono::nanoseconds;
 
  public:
+  /// A duration and the step it is of.
   struct Entry {
+    /// Of that step.
     nanoseconds duration{0};
+    /// Ordinal of the step.
     std::uint64_t step = 0;
   };
 
+  /// Sorts them. Throws std::bad_alloc where memory is out.
   explicit ExactDurations(std::vector<Entry> entries) : entries_(std::move(entries)) {
     std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
       return a.duration != b.duration ? a.duration < b.duration : a.step > b.step;
     });
   }
 
+  /// How many durations are in it.
   std::uint64_t count() const noexcept { return entries_.size(); }
+  /// Nothing where there are none.
   std::optional<nanoseconds> shortest() const noexcept { return quantile(0.0); }
+  /// Nothing where there are none.
   std::optional<nanoseconds> longest() const noexcept { return quantile(1.0); }
   /// The step that took the longest; the earliest of equals.
   std::optional<std::uint64_t> longest_step() const noexcept {
@@ -56,8 +63,11 @@ class ExactDurations {
     if (entries_.empty() || !detail::is_probability(p)) return std::nullopt;
     return entries_[static_cast<std::size_t>(detail::nearest_rank(p, entries_.size()) - 1)].duration;
   }
+  /// The median.
   std::optional<nanoseconds> p50() const noexcept { return quantile(0.50); }
+  /// quantile(0.95).
   std::optional<nanoseconds> p95() const noexcept { return quantile(0.95); }
+  /// quantile(0.99).
   std::optional<nanoseconds> p99() const noexcept { return quantile(0.99); }
 
  private:
@@ -77,6 +87,7 @@ class StepWindow {
   /// The last `steps` of them; with 0 it stays empty.
   explicit StepWindow(std::size_t steps) noexcept : steps_(steps) {}
 
+  /// Keeps a record that is no warm-up.
   void add(const StepRecord& record) noexcept {
     if (record.warmup || steps_ == 0) return;
     const bool full = !recent_.empty() && recent_.size() >= steps_;
@@ -84,6 +95,7 @@ class StepWindow {
     if (slot == nullptr && !recent_.empty()) slot = recent_.rotate();
     if (slot != nullptr) *slot = {record.step, record.batch_time, record.data_time};
   }
+  /// The same, for on_record.
   void operator()(const StepRecord& record) noexcept { add(record); }
 
   /// Sorts the batch times of the window; ask the result for all that you want to know. Throws std::bad_alloc where

@@ -32,8 +32,10 @@ auto hold(Sink&& sink) {
 template <class... Held>
 class Tee {
  public:
+  /// By tee().
   explicit Tee(Held... sinks) : sinks_(std::move(sinks)...) {}
 
+  /// Hands the record to each sink.
   void operator()(const StepRecord& record) const {
     std::apply([&](const Held&... sinks) { call_all(record, *sinks...); }, sinks_);
   }

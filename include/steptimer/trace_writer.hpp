@@ -40,6 +40,7 @@ namespace steptimer {
 /// Blocking, threads, errors, moving and owning are those of CsvWriter.
 class TraceWriter {
  public:
+  /// Opens the array. `on_warning` is told once where the stream fails; without one it is a line on stderr.
   explicit TraceWriter(std::ostream& out, std::function<void(std::string_view)> on_warning = {})
       : rows_(out, "TraceWriter", std::move(on_warning)) {
     rows_.write_frame(
@@ -48,9 +49,11 @@ class TraceWriter {
         ",{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":1,\"args\":{\"name\":\"host\"}}\n"
         ",{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":2,\"args\":{\"name\":\"device\"}}\n");
   }
+  /// The array is closed by the one moved to.
   TraceWriter(TraceWriter&&) noexcept = default;
   ~TraceWriter() { rows_.write_frame("]\n"); }
 
+  /// Writes the events of a step.
   void operator()(const StepRecord& record) noexcept {
     using std::chrono::nanoseconds;
     const nanoseconds device_start = (std::max)(device_reached_, record.host_start);

@@ -32,7 +32,6 @@
 /// number that depends on all results.
 template <class Backend>
 double every_call_of_timer(Backend backend) {
-  using namespace std::chrono_literals;
   steptimer::StepTimerOptions options;
   options.warmup_steps = 1;
   options.window = 3;
@@ -51,7 +50,7 @@ double every_call_of_timer(Backend backend) {
   timer.on_batch_end();
   timer.pause();
   sum += static_cast<double>(timer.poll());
-  sum += timer.finish(1ms) ? 1 : 0;
+  sum += timer.finish(std::chrono::milliseconds(1)) ? 1 : 0;
 
   if (const auto record = timer.last()) {
     sum += record->data_wait_percent().value_or(0) + record->host_data_wait_percent().value_or(0);

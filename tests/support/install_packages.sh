@@ -4,7 +4,7 @@
 #   say TEXT                  one line, with the script's name before it
 #   stop TEXT                 the same, and the end
 #   install_missing NAME...   installs what is not there yet; required are: compiler cmake catch2, welcome are:
-#                             fmt clang libcxx clang_tidy clang_format cppcheck
+#                             fmt clang libcxx libtorch clang_tidy clang_format cppcheck
 #   check_cmake               stops if CMake is too old
 #   configure FOLDER ARGS...  configures the project into FOLDER, which is made anew if it belongs to another checkout
 #   cores                     how many compilers to run at once
@@ -41,6 +41,7 @@ has_clang() { command -v clang++ > /dev/null; }
 has_libcxx() { echo '#include <version>' | clang++ -stdlib=libc++ -E -x c++ - > /dev/null 2>&1; }
 has_clang_tidy() { command -v clang-tidy > /dev/null; }
 has_clang_format() { command -v clang-format > /dev/null; }
+has_libtorch() { [ -e /usr/include/torch/csrc/api/include/torch/torch.h ] || [ -n "$(torch_folder)" ]; }
 has_cppcheck() { command -v cppcheck > /dev/null; }
 
 # packages_of NAME...: the packages that bring them.
@@ -51,6 +52,7 @@ packages_of() {
       compiler) packages+=(g++) ;;
       cmake) packages+=(cmake ninja-build) ;;
       fmt) packages+=(libfmt-dev) ;;
+      libtorch) packages+=(libtorch-dev) ;;
       libcxx) packages+=(libc++-dev libc++abi-dev) ;;
       clang_tidy | clang_format) packages+=("${name/_/-}") ;;
       *) packages+=("$name") ;;
@@ -116,7 +118,7 @@ install_missing() {
 
   # Without the welcome ones some tests are skipped; without the required ones there is nothing to run.
   for name in ${missing[@]+"${missing[@]}"}; do
-    case $name in fmt | clang | libcxx | clang_tidy | clang_format | cppcheck) ;; *) required+=("$name") ;; esac
+    case $name in fmt | clang | libcxx | libtorch | clang_tidy | clang_format | cppcheck) ;; *) required+=("$name") ;; esac
   done
   if [ "${#required[@]}" != 0 ]; then
     stop "needs $(packages_of "${required[@]}") and cannot install it: ${reason:-apt-get did, and it is still not found}"

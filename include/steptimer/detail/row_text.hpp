@@ -46,7 +46,7 @@ class RowText {
     return number(rest).text({fraction, sizeof fraction});
   }
 
-  char chars_[2048];  // the longest row, a record's events in a trace, is a little over half of it
+  char chars_[2048];  // up to size_; the longest row, a record's events in a trace, is a little over half of it
   std::size_t size_ = 0;
 };
 
