@@ -88,12 +88,15 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits, 
       feeder.give_back(*batch, stream);
       timer.on_batch_end(batch->size());
 
-      if (++step < steps) batch = &feeder.fetch();  // while the device works on the step
+      if (++step < steps) {
+        const auto fetching = timer.fetch();
+        batch = &feeder.fetch();  // while the device works on the step
+      }
       if (reads_loss) {
         stream.wait();
         learned = network.score();
       }
-      if (line.due() || last_of_epoch) {
+      if (line.due() || i == loader.steps_per_epoch()) {
         line.text(progress_text(epoch, options.epochs, learned) + host_clock_text(timer.window()));
       }
     }

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <steptimer/progress_line.hpp>
 #include <steptimer/steptimer.hpp>
 #include <thread>
 #include <utility>
@@ -26,7 +27,6 @@
 #include "common/libtorch_digits.hpp"
 #include "common/option_table.hpp"
 #include "common/run_program.hpp"
-#include "common/status_line.hpp"
 #include "common/training_options.hpp"
 #include "common/training_report.hpp"
 
@@ -150,8 +150,8 @@ TrainingReport pretrain(torch::nn::Sequential& encoder, const torch::Tensor& ima
       TwoViews(images, options.loader_delay()),
       torch::data::DataLoaderOptions(options.batch).workers(options.prefetch).drop_last(true));
   const std::uint64_t steps_per_epoch = static_cast<std::uint64_t>(images.size(0)) / options.batch;
-  StatusLine status(!options.quiet);
   steptimer::StepTimer timer{libtorch_timeline(), with_warmup(5)};
+  steptimer::ProgressLine line(options.epochs * steps_per_epoch, options.quiet ? nullptr : stdout, progress_interval);
   Score found;  // how many views found their partner
 
   for (std::uint64_t epoch = 1; epoch <= options.epochs; ++epoch) {
@@ -165,11 +165,13 @@ TrainingReport pretrain(torch::nn::Sequential& encoder, const torch::Tensor& ima
       optimizer.step();
       if (options.reads_loss(++step, steps_per_epoch)) found = read_score(search.logits, search.partners);
       timer.on_batch_end(options.batch);
-      if (status.due()) status.show(progress_text(epoch, options.epochs, found, timer.window(), libtorch_runs));
+      if (const auto record = timer.last()) line.add(*record);
+      if (line.due()) line.text(progress_text(epoch, options.epochs, found));
     }
   }
   timer.finish();
-  return {Score{}, options.epochs * steps_per_epoch, timer.total(), timer.status()};
+  line.finish();
+  return {Score{}, options.epochs * steps_per_epoch, timer.total(), {}, timer.status()};
 }
 
 struct Outcome {
@@ -191,7 +193,7 @@ Outcome train(const TrainingOptions& options, const DigitsSplit& digits) {
   const Score untrained = probe(encoder, labelled, held_out);
   TrainingReport report = pretrain(encoder, training.images, device, options);
   report.held_out = probe(encoder, labelled, held_out);
-  return {untrained, report};
+  return {untrained, std::move(report)};
 }
 
 void run(int argc, char** argv) {

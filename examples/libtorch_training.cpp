@@ -11,6 +11,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <steptimer/progress_line.hpp>
 #include <steptimer/steptimer.hpp>
 #include <thread>
 #include <utility>
@@ -22,7 +24,6 @@
 #include "common/libtorch_digits.hpp"
 #include "common/option_table.hpp"
 #include "common/run_program.hpp"
-#include "common/status_line.hpp"
 #include "common/training_options.hpp"
 #include "common/training_report.hpp"
 
@@ -66,10 +67,10 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits) 
   auto loader = torch::data::make_data_loader<torch::data::samplers::RandomSampler>(
       UpscaledDigits(to_tensors(digits.training), options.loader_delay()),
       torch::data::DataLoaderOptions(options.batch).workers(options.prefetch));
-  StatusLine status(!options.quiet);
-  steptimer::StepTimer timer{libtorch_timeline(), with_warmup(5)};
-  Score learned;
   const std::uint64_t steps_per_epoch = (digits.training.size() + options.batch - 1) / options.batch;
+  steptimer::StepTimer timer{libtorch_timeline(), with_warmup(5)};
+  steptimer::ProgressLine line(options.epochs * steps_per_epoch, options.quiet ? nullptr : stdout, progress_interval);
+  Score learned;
 
   for (std::uint64_t epoch = 1; epoch <= options.epochs; ++epoch) {
     std::uint64_t step = 0;
@@ -83,17 +84,17 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits) 
       optimizer.step();
       if (options.reads_loss(++step, steps_per_epoch)) learned = read_score(outputs, labels);
       timer.on_batch_end(static_cast<std::uint64_t>(labels.size(0)));
-      if (status.due()) {
-        status.show(progress_text(epoch, options.epochs, learned, timer.window(), libtorch_runs));
-      }
+      if (const auto record = timer.last()) line.add(*record);
+      if (line.due()) line.text(progress_text(epoch, options.epochs, learned));
     }
   }
   timer.finish();
+  line.finish();
 
   const torch::NoGradGuard no_gradients;
   const DigitTensors held_out = to_upscaled_tensors(digits.held_out).to(device);
   const Score score = read_score(network->forward(held_out.images), held_out.labels);
-  return {score, options.epochs * steps_per_epoch, timer.total(), timer.status()};
+  return {score, options.epochs * steps_per_epoch, timer.total(), {}, timer.status()};
 }
 
 void run(int argc, char** argv) {

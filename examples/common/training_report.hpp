@@ -66,6 +66,7 @@ inline std::optional<double> in_milliseconds(std::optional<std::chrono::nanoseco
 
 /// Half of the steps took no longer than p50, 99 of 100 no longer than p99, and one took longest of all.
 inline void print_quantiles(const steptimer::DurationDistribution& times, const char* where) {
+  if (times.count() == 0) return;  // not every program keeps them
   std::printf("           p50 %s, p95 %s, p99 %s, worst %s ms",
               known_or_na("%.3f", in_milliseconds(times.p50())).c_str(),
               known_or_na("%.3f", in_milliseconds(times.p95())).c_str(),

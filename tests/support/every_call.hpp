@@ -59,7 +59,8 @@ double every_call_of_timer(Backend backend) {
   const steptimer::StepSummary both = merge(timer.window(), timer.total());
   sum += both.data_wait_percent().value_or(0) + both.host_data_wait_percent().value_or(0);
   sum += both.steps_per_second().value_or(0) + both.items_per_second().value_or(0);
-  sum += static_cast<double>(both.batch_mean().value_or(0ns).count() + both.data_mean().value_or(0ns).count());
+  sum += static_cast<double>(both.batch_mean().value_or(std::chrono::nanoseconds(0)).count() +
+                             both.data_mean().value_or(std::chrono::nanoseconds(0)).count());
   sum += static_cast<double>(timer.counts().started);
   sum += timer.status().state == steptimer::TimerState::ok ? 1 : 0;
 #ifdef STEPTIMER_TEST_FORMAT
