@@ -15,17 +15,20 @@ find_missing compiler cmake catch2
 [ "${#missing[@]}" = 0 ] || stop "needs $(packages_of "${missing[@]}")"
 check_cmake
 
-# PyTorch brings a newer fmt than the system's.
-newer_fmt=$(python3 -c 'import os, torch; print(os.path.join(os.path.dirname(torch.__file__), "include"))' 2> /dev/null || true)
-[ -f "$newer_fmt/fmt/format.h" ] || newer_fmt=
+# PyTorch brings LibTorch, for two examples, and a newer fmt than the system's.
+torch=$(torch_folder)
+newer_fmt=
+[ ! -f "$torch/include/fmt/format.h" ] || newer_fmt=$torch/include
 
 build=$root/build/gpu
 say "building in $build"
 mkdir -p "$build"
-configure "$build" -DSTEPTIMER_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=native -DSTEPTIMER_TEST_FMT="$newer_fmt"
+configure "$build" -DSTEPTIMER_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=native -DSTEPTIMER_TEST_FMT="$newer_fmt" \
+  -DSTEPTIMER_TORCH="$torch"
 grep -q '^CMAKE_CUDA_COMPILER:.*=/' "$build/CMakeCache.txt" || stop "needs nvcc, and CMake found none (CUDACXX names one)"
 cmake --build "$build" --parallel "$(cores)" \
-  --target steptimer_gpu_programs soak steptimer_example_cuda_training steptimer_example_bleed_through steptimer_recipes
+  --target steptimer_gpu_programs soak steptimer_example_cuda_training steptimer_example_bleed_through \
+  steptimer_recipes ${torch:+steptimer_example_libtorch_training steptimer_example_libtorch_simclr}
 
 result=0
 table=$build/table.txt
@@ -39,7 +42,7 @@ run_ctest() {
 }
 : > "$log"
 run_ctest -L gpu "$@"
-[ $# != 0 ] || run_ctest -R '^(examples[.](cuda_training|bleed_through)|recipes[.])' -E refuses
+[ $# != 0 ] || run_ctest -R '^(examples[.](cuda_training|bleed_through|libtorch_.*)|recipes[.])' -E refuses
 [ $# != 0 ] || run_ctest -R '^strict[.](nvcc[.])?fmt_newer[.]'
 sed -n 's/^ *[0-9]*\/[0-9]* Test *#[0-9]*: \(.*[^ .]\) \.\.*[ *]*\([A-Z][A-Za-z]*\).* \([0-9.]* sec\)$/\1|\2|\3/p' "$log" |
   while IFS='|' read -r name outcome seconds; do row "$name" "$outcome" "$seconds"; done
@@ -81,6 +84,10 @@ if [ $# = 0 ]; then
   program cuda_training '^data_wait' --epochs 5 --loader-delay-ms 4
   program cuda_training '^data_wait' --epochs 5 --loader-delay-ms 4 --prefetch 8
   program bleed_through '%$'
+  if [ -n "$torch" ]; then
+    program libtorch_training '^data_wait' --quiet
+    program libtorch_simclr '^data_wait' --quiet
+  fi
   program soak 'steps started' --timeline cuda
   sanitized steptimer_gpu_tests_legacy '~[timing]'
   sanitized cuda_training --epochs 2 --quiet
