@@ -521,7 +521,7 @@ TEST_CASE("unbalanced calls cost the steps they concern and nothing else", "[cas
 
 // --- a device that is behind
 
-TEST_CASE("steps that run ahead of the device come out in order with their own times", "[case-35]") {
+TEST_CASE("steps that run ahead of the device come out in order with their own times", "[deep-queue][case-35]") {
   struct Ahead {
     std::size_t steps;
     nanoseconds work;

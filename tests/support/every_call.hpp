@@ -119,7 +119,7 @@ inline double every_call_of_watchers() {
   line.finish();
 
   const auto sum_of = [](const auto& times) {
-    double all = static_cast<double>(times.count() + times.longest_step().value_or(0));
+    auto all = static_cast<double>(times.count() + times.longest_step().value_or(0));
     for (const auto& time :
          {times.shortest(), times.longest(), times.p50(), times.p95(), times.p99(), times.quantile(0.1)})
       all += std::chrono::duration<double>(time.value_or(std::chrono::nanoseconds(0))).count();

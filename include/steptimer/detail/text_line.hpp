@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -47,8 +48,8 @@ class TextLine {
   void append_short(double number) noexcept {
     constexpr double most = 1e17;
     if (number > most) number = most;
-    if (number >= 999.95) return append_number(static_cast<std::uint64_t>(number + 0.5));
-    const auto tenths = static_cast<std::uint64_t>(10 * number + 0.5);
+    if (number >= 999.95) return append_number(static_cast<std::uint64_t>(std::llround(number)));
+    const auto tenths = static_cast<std::uint64_t>(std::llround(10 * number));
     append_number(tenths / 10);
     append(".");
     append_number(tenths % 10);
