@@ -36,6 +36,9 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits, 
   steptimer::StepTimerOptions timer_options;
   timer_options.on_record = steptimer::tee(line, distribution, files);
   steptimer::CpuTimer timer({}, timer_options);
+  const auto mark = [&](const char* phase) {
+    if (options.phases) timer.mark(phase);
+  };
   Score held_out;
   Batch batch;
   std::uint64_t step = 0;
@@ -43,9 +46,12 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits, 
   for (std::uint64_t epoch = 1; epoch <= options.epochs; ++epoch) {
     Score learned;
     for (std::uint64_t i = 0; i < loader.steps_per_epoch(); ++i, ++step) {
-      loader.next(batch);
+      {
+        const auto fetching = timer.fetch();
+        loader.next(batch);
+      }
       timer.on_batch_start();  // the batch is in hand: from here on it is not data wait
-      learned += network.train(batch, shape.learning_rate(step, loader.steps()));
+      learned += network.train(batch, shape.learning_rate(step, loader.steps()), mark);
       timer.on_batch_end(batch.size());
       if (line.due() || i + 1 == loader.steps_per_epoch()) line.text(progress_text(epoch, options.epochs, learned));
     }
@@ -62,6 +68,7 @@ void run(int argc, char** argv) {
   OptionTable table("cpu_training", "learns handwritten digits on the CPU and says where a step's time goes");
   RecordFiles files;
   options.add_to(table, 4096);
+  options.add_phases_to(table);
   files.add_to(table);
   if (!table.parse(argc, argv)) return;
 

@@ -70,6 +70,9 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits, 
   timer_options.warmup_steps = 5;  // CUDA loads a kernel at its first launch
   timer_options.on_record = steptimer::tee(line, distribution, files);
   steptimer::CudaTimer timer(stream, timer_options);  // after the stream, so that it goes first
+  const auto mark = [&](const char* phase) {
+    if (options.phases) timer.mark(phase);
+  };
   const WaitForDevice wait_at_the_end;
   Score held_out;
   Score learned;
@@ -83,7 +86,7 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits, 
 
       feeder.hand_over(*batch, stream);  // before the start: a copy not done yet is data wait
       timer.on_batch_start();
-      network.train(batch->pixels(), batch->labels(), batch->size(), shape.learning_rate(step, steps), stream);
+      network.train(batch->pixels(), batch->labels(), batch->size(), shape.learning_rate(step, steps), stream, mark);
       if (reads_loss) network.queue_score_read(stream);
       feeder.give_back(*batch, stream);
       timer.on_batch_end(batch->size());
@@ -118,6 +121,7 @@ void run(int argc, char** argv) {
   RecordFiles files;
   options.add_to(table, 16384);
   options.add_sync_every_to(table);
+  options.add_phases_to(table);
   files.add_to(table);
   if (!table.parse(argc, argv)) return;
 

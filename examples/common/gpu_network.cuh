@@ -26,15 +26,24 @@ class GpuNetwork {
   }
 
   /// Queues one step of training; `inputs` and `labels` are on the device.
+  /// `mark` is called with the name of each part before its first launch.
+  template <class Mark>
   void train(const float* inputs, const std::uint8_t* labels, std::size_t digits, float learning_rate,
-             cudaStream_t stream) {
+             cudaStream_t stream, Mark&& mark) {
     const auto rows = static_cast<unsigned>(digits);
+    mark("forward");
     forward(inputs, rows, stream);
     score_logits(labels, layers_.back().gradient.data(), rows, stream);
+    mark("backward");
     for (std::size_t n = NetworkShape::layers; n-- > 0;) {
       if (n > 0) backward(n, rows, stream);
       update(n, n > 0 ? layers_[n - 1].outputs.data() : inputs, rows, learning_rate, stream);
     }
+  }
+
+  void train(const float* inputs, const std::uint8_t* labels, std::size_t digits, float learning_rate,
+             cudaStream_t stream) {
+    train(inputs, labels, digits, learning_rate, stream, [](const char*) {});
   }
 
   /// Queues the scoring of some digits, without learning from them.

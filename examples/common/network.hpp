@@ -23,9 +23,13 @@ class Network {
   }
 
   /// One step of training.
-  Score train(const Batch& batch, float learning_rate) {
+  /// `mark` is called with the name of each part as it begins.
+  template <class Mark>
+  Score train(const Batch& batch, float learning_rate, Mark&& mark) {
+    mark("forward");
     forward(batch.pixels.data(), batch.size());
     const Score score = score_logits(batch.labels.data(), batch.size());
+    mark("backward");
     logits_to_gradient(batch.labels.data(), batch.size());
     for (std::size_t n = layers_.size(); n-- > 0;) {
       const float* inputs = n == 0 ? batch.pixels.data() : layers_[n - 1].outputs.data();
@@ -33,6 +37,10 @@ class Network {
       update(n, inputs, batch.size(), learning_rate);
     }
     return score;
+  }
+
+  Score train(const Batch& batch, float learning_rate) {
+    return train(batch, learning_rate, [](const char*) {});
   }
 
   Score evaluate(const Digits& digits) {

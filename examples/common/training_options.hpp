@@ -19,6 +19,7 @@ struct TrainingOptions {
   std::size_t prefetch = 0;
   std::uint64_t seed = 1;
   std::uint64_t sync_every = 10;
+  bool phases = false;
   bool quiet = false;
   bool json = false;
 
@@ -43,6 +44,8 @@ struct TrainingOptions {
     table.add_switch("--quiet", quiet, "show no progress, only the summary");
     table.add_switch("--json", json, "end with the summary as one line of JSON");
   }
+
+  void add_phases_to(OptionTable& table) { table.add_switch("--phases", phases, "measure forward and backward apart"); }
 
   void add_sync_every_to(OptionTable& table) {
     table.add_count("--sync-every", sync_every, std::uint64_t{0}, std::uint64_t{1000000},

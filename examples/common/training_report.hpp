@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <optional>
@@ -86,6 +87,12 @@ inline void print_summary(const TrainingReport& report, Device device) {
               known_or_na("%.0f", timing.steps_per_second()).c_str(),
               known_or_na("%.0f", timing.items_per_second()).c_str());
   print_quantiles(report.distribution.batch_time, "in");
+  for (std::size_t i = 0; i < timing.phase_count; ++i) {
+    const steptimer::PhaseTotal& phase = timing.phases[i];
+    const auto mean = phase.total / static_cast<std::int64_t>(phase.steps);
+    if (phase.name[0] != '\0')
+      std::printf("           %s %s ms\n", phase.name, known_or_na("%.3f", in_milliseconds(mean)).c_str());
+  }
   std::printf("data       %s ms between two steps on average\n",
               known_or_na("%.3f", in_milliseconds(timing.data_mean())).c_str());
   print_quantiles(report.distribution.data_time, "after");

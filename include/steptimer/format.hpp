@@ -1,4 +1,5 @@
-/// Records, summaries, counts and distributions as one readable line each, for fmt. The only header that includes fmt.
+/// Records, summaries, counts, distributions and diagnoses as one readable line each, for fmt. The only header that
+/// includes fmt.
 ///
 ///     fmt::print("{}\n", timer.total());
 ///     data_wait 10.0 % | data 10.0 ms | batch 90.0 ms | 10.0 steps/s | 100 steps
@@ -18,6 +19,7 @@
 #include <optional>
 #include <string_view>
 
+#include "diagnosis.hpp"
 #include "step_counts.hpp"
 #include "step_distribution.hpp"
 #include "step_record.hpp"
@@ -119,7 +121,10 @@ inline void append_line(LineBuffer& line, const StepCounts& counts) {
   append_count(line, " + ", counts.failed, "failed");
   append_count(line, " | ", counts.ignored_ends, "ignored ends");
   append_count(line, " | ", counts.clamped, "clamped");
+  append_count(line, " | ", counts.ignored_marks, "ignored marks");
 }
+
+inline void append_line(LineBuffer& line, const Diagnosis& diagnosis) { append_text(line, diagnosis.advice); }
 
 inline void append_quantiles(LineBuffer& line, const char* name, const DurationDistribution& times, const char* worst) {
   append_text(line, name);
@@ -206,5 +211,9 @@ struct fmt::formatter<steptimer::StepCounts> : steptimer::detail::LineFormatter<
 /// "batch p50 90.0 ms, p95 91.2 ms, p99 120 ms, worst 131 ms in step 7 | data p50 10.0 ms, ... after step 9 | 100 steps".
 template <>
 struct fmt::formatter<steptimer::StepDistribution> : steptimer::detail::LineFormatter<steptimer::StepDistribution> {};
+
+/// The advice: "highly data-bound: 37 % of device time is spent waiting; ...".
+template <>
+struct fmt::formatter<steptimer::Diagnosis> : steptimer::detail::LineFormatter<steptimer::Diagnosis> {};
 
 #include "detail/macros_restore.hpp"

@@ -1,3 +1,4 @@
+#include <steptimer/diagnosis.hpp>
 #include <steptimer/format.hpp>
 
 #include <chrono>
@@ -118,6 +119,9 @@ TEST_CASE("counts read as the sum that they are, without what there is none of")
   counts.stale = 1;
   counts.ignored_ends = 3;
   CHECK(fmt::format("{}", counts) == "100 started = 97 measured + 2 pending + 1 stale | 3 ignored ends");
+  counts.ignored_marks = 4;
+  CHECK(fmt::format("{}", counts) ==
+        "100 started = 97 measured + 2 pending + 1 stale | 3 ignored ends | 4 ignored marks");
   counts = {21, 1, 2, 3, 4, 5, 6, 7, 8};
   CHECK(fmt::format("{}", counts) ==
         "21 started = 1 measured + 2 pending + 3 not sampled + 4 stale + 5 dropped + 6 failed | 7 ignored ends | 8 "
@@ -137,4 +141,10 @@ TEST_CASE("a distribution reads as quantiles and the worst step") {
   CHECK(fmt::format("{}", distribution) ==
         "batch p50 90 ns, p95 90 ns, p99 90 ns, worst 2.00 s in step 41 | data p50 10 ns, p95 10 ns, p99 10 ns, worst "
         "1.00 s after step 70 | 100 steps");
+}
+
+TEST_CASE("a diagnosis reads as its advice, with width and alignment") {
+  const steptimer::Diagnosis none = diagnose(steptimer::StepSummary{});
+  CHECK(fmt::format("{}", none) == none.advice);
+  CHECK(fmt::format("{:>200}", none).size() == 200);
 }
