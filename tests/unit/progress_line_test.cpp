@@ -306,6 +306,20 @@ TEST_CASE("a reference to a line serves as on_record of a timer") {
 
 namespace {
 
+/// Says so where no pseudo terminal can be had, as in a container without /dev/pts.
+bool has_terminals() {
+  int screen = 0;
+  int line = 0;
+  const bool has = openpty(&screen, &line, nullptr, nullptr, nullptr) == 0;
+  if (!has) {
+    WARN("skipped: no pseudo terminal can be had here");
+    return false;
+  }
+  close(screen);
+  close(line);
+  return true;
+}
+
 /// A terminal of its own, and the screen that a person would see.
 class Terminal {
  public:
@@ -382,6 +396,7 @@ using Screen = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("on a terminal the line is redrawn in place, with a bar") {
+  if (!has_terminals()) return;
   const Terminal terminal(100);
   Line line(20, terminal.get());
   TestClock::advance(100ms);
@@ -396,6 +411,7 @@ TEST_CASE("on a terminal the line is redrawn in place, with a bar") {
 }
 
 TEST_CASE("the bar is empty at first, full at the end, and takes at most 30 columns") {
+  if (!has_terminals()) return;
   const Terminal terminal(150);
   Line line(1000, terminal.get());
   TestClock::advance(100ms);
@@ -407,6 +423,7 @@ TEST_CASE("the bar is empty at first, full at the end, and takes at most 30 colu
 }
 
 TEST_CASE("a terminal is drawn on at most ten times a second") {
+  if (!has_terminals()) return;
   const Terminal terminal(100);
   Line line(0, terminal.get());
   int drawn = 0;
@@ -419,6 +436,7 @@ TEST_CASE("a terminal is drawn on at most ten times a second") {
 }
 
 TEST_CASE("a shorter line leaves nothing of a longer one") {
+  if (!has_terminals()) return;
   const Terminal terminal(100);
   Line line(0, terminal.get());
   std::string text;
@@ -432,6 +450,7 @@ TEST_CASE("a shorter line leaves nothing of a longer one") {
 }
 
 TEST_CASE("a printed line stands above, and the moving line below it") {
+  if (!has_terminals()) return;
   const Terminal terminal(100);
   Line line(0, terminal.get());
   line.print("before");
@@ -449,6 +468,7 @@ TEST_CASE("a printed line stands above, and the moving line below it") {
 }
 
 TEST_CASE("finish() shows the last step and leaves the cursor below the line") {
+  if (!has_terminals()) return;
   const Terminal terminal(100);
   {
     Line line(2, terminal.get());
@@ -462,6 +482,7 @@ TEST_CASE("finish() shows the last step and leaves the cursor below the line") {
 }
 
 TEST_CASE("the line wraps at no width, whatever its text") {
+  if (!has_terminals()) return;
   const std::string texts[] = {"",
                                "loss 0.31",
                                std::string(300, 'x'),
@@ -486,6 +507,7 @@ TEST_CASE("the line wraps at no width, whatever its text") {
 }
 
 TEST_CASE("no character is cut in two") {
+  if (!has_terminals()) return;
   const std::string character = "\xe6\xad\xa3";
   for (unsigned short columns = 60; columns <= 80; ++columns) {
     const Terminal terminal(columns);
@@ -501,6 +523,7 @@ TEST_CASE("no character is cut in two") {
 }
 
 TEST_CASE("a terminal that becomes narrower is drawn on as far as it goes") {
+  if (!has_terminals()) return;
   Terminal terminal(100);
   Line line(0, terminal.get());
   line.text("loss 0.31");
@@ -514,6 +537,7 @@ TEST_CASE("a terminal that becomes narrower is drawn on as far as it goes") {
 }
 
 TEST_CASE("a terminal that does not know its width is taken to have 80 columns") {
+  if (!has_terminals()) return;
   const Terminal terminal(0);
   Line line(0, terminal.get());
   line.text(std::string(200, 'x'));
@@ -524,6 +548,7 @@ TEST_CASE("a terminal that does not know its width is taken to have 80 columns")
 }
 
 TEST_CASE("a terminal that hangs up stops nothing") {
+  if (!has_terminals()) return;
   Terminal terminal(100);
   Line line(0, terminal.get());
   terminal.hang_up();
@@ -547,6 +572,7 @@ TEST_CASE("an output that takes nothing stops nothing") {
 }
 
 TEST_CASE("the real clock limits drawing, too") {
+  if (!has_terminals()) return;
   const Terminal terminal(100);
   steptimer::ProgressLine line(0, terminal.get());
   const auto begin = std::chrono::steady_clock::now();
