@@ -58,8 +58,14 @@ explain "A step takes about what it took before; what slows this run down is 'da
   "A faster processor would not help it; a faster loader would."
 
 train "3. The same slow storage, with loader threads that fetch ahead" \
-  cpu_training "${epochs[@]}" --loader-delay-ms 4 --prefetch 4
-explain "The storage is as slow as in 2., and data_wait is small again: batches are fetched while steps run."
+  cpu_training "${epochs[@]}" --loader-delay-ms 4 --prefetch 4 --csv "$build/steps.csv" --trace "$build/trace.json"
+if command -v gnuplot > /dev/null; then
+  printf 'picture    %s\n' "$("$root/examples/plot.sh" "$build/steps.csv")"
+else
+  printf 'picture    none: apt-get install gnuplot-nox, then examples/plot.sh %s\n' "$build/steps.csv"
+fi
+explain "The storage is as slow as in 2., and data_wait is small again: batches are fetched while steps run." \
+    "The files hold each step: the first is for spreadsheets and the picture, the second opens in ui.perfetto.dev."
 
 train "4. The timer on a timeline of your own" custom_backend
 explain "Any type with three functions can be measured on. This one runs behind its host as a GPU does, and the host clock" \

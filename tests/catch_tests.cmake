@@ -87,6 +87,23 @@ else()
   steptimer_skip_test(unit.nvtx unit "no CUDA toolkit with NVTX was found")
 endif()
 
+# The code in README.md, block by block, for unit/cuda_readme_test.cpp to compile and run.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/README.md")
+file(READ "${PROJECT_SOURCE_DIR}/README.md" readme)
+set(readme_blocks 0)
+string(FIND "${readme}" "\n```cpp\n" at)
+while(NOT at EQUAL -1)
+  math(EXPR at "${at} + 8")
+  string(SUBSTRING "${readme}" ${at} -1 readme)
+  string(FIND "${readme}" "\n```\n" end)
+  string(SUBSTRING "${readme}" 0 ${end} code)
+  file(CONFIGURE OUTPUT "readme/block_${readme_blocks}.inc" CONTENT "${code}\n" @ONLY)
+  math(EXPR readme_blocks "${readme_blocks} + 1")
+  string(FIND "${readme}" "\n```cpp\n" at)
+endwhile()
+set_source_files_properties(unit/cuda_readme_test.cpp PROPERTIES
+  INCLUDE_DIRECTORIES "${CMAKE_CURRENT_BINARY_DIR}" COMPILE_DEFINITIONS "README_BLOCKS=${readme_blocks}")
+
 # conformance: every Backend, that of CUDA over the fake runtime.
 file(GLOB conformance_sources CONFIGURE_DEPENDS conformance/*.cpp)
 steptimer_test_program(steptimer_conformance_tests support/main.cpp ${conformance_sources})
