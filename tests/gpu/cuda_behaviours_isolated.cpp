@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "../support/device_work.hpp"
+#include "../support/isolated_rows.hpp"
 
 using device_work::Stream;
 using device_work::wait_for;
@@ -27,9 +28,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr int passed = 0;
-constexpr int failed = 1;
-constexpr int skipped = 77;
+using isolated_rows::failed;
+using isolated_rows::passed;
+using isolated_rows::skipped;
 
 int outcome = passed;
 
@@ -400,13 +401,7 @@ constexpr Row rows[] = {{"kernel-fault", kernel_fault, true},
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string wanted = argc == 2 ? argv[1] : "";
-  if (wanted == "list") {
-    for (const Row& row : rows) std::printf("%s\n", row.name);
-    return passed;
-  }
-  for (const Row& row : rows) {
-    if (wanted != row.name) continue;
+  return isolated_rows::main_of("cuda_behaviours_isolated", rows, argc, argv, [](const Row& row) {
     alarm(60);  // a process that hangs on a GPU is ended
     const std::string reason = row.begin ? device_work::skip_reason() : std::string();
     int count = 0;
@@ -416,7 +411,5 @@ int main(int argc, char** argv) {
     }
     if (row.begin && !device_work::begin()) return skipped;
     return row.run();
-  }
-  std::fprintf(stderr, "usage: cuda_behaviours_isolated <row> | list\n");
-  return 2;
+  });
 }

@@ -21,15 +21,16 @@
 #include <steptimer/cuda_backend.hpp>
 
 #include "../support/device_work.hpp"
+#include "../support/isolated_rows.hpp"
 
 using namespace std::chrono_literals;
 using steptimer::CudaTimer;
 
 namespace {
 
-constexpr int passed = 0;
-constexpr int failed = 1;
-constexpr int skipped = 77;
+using isolated_rows::failed;
+using isolated_rows::passed;
+using isolated_rows::skipped;
 
 // Older than the first CUDA call of the process.
 CudaTimer older_than_cuda;
@@ -222,15 +223,9 @@ int run_in_child(const char* row) {
 
 int main(int argc, char** argv) {
   const bool is_child = argc == 3 && std::string(argv[1]) == "child";
-  const std::string wanted = is_child ? argv[2] : (argc == 2 ? argv[1] : "");
-  if (wanted == "list") {
-    for (const Row& row : rows) std::printf("%s\n", row.name);
-    return passed;
-  }
-  for (const Row& row : rows) {
-    if (wanted != row.name) continue;
-    return is_child ? row.run() : run_in_child(row.name);
-  }
-  std::fprintf(stderr, "usage: cuda_exit_isolated <row> | list\n");
-  return 2;
+  if (is_child)
+    return isolated_rows::main_of("cuda_exit_isolated child", rows, 2, argv + 1,
+                                  [](const Row& row) { return row.run(); });
+  return isolated_rows::main_of("cuda_exit_isolated", rows, argc, argv,
+                                [](const Row& row) { return run_in_child(row.name); });
 }

@@ -18,6 +18,7 @@
 
 #include "../support/counts.hpp"
 #include "../support/device_work.hpp"
+#include "../support/isolated_rows.hpp"
 
 using namespace std::chrono_literals;
 using steptimer::CudaTimer;
@@ -26,9 +27,9 @@ using steptimer::TimerState;
 
 namespace {
 
-constexpr int passed = 0;
-constexpr int failed = 1;
-constexpr int skipped = 77;
+using isolated_rows::failed;
+using isolated_rows::passed;
+using isolated_rows::skipped;
 
 int outcome = passed;
 
@@ -398,13 +399,7 @@ constexpr Row rows[] = {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string wanted = argc == 2 ? argv[1] : "";
-  if (wanted == "list") {
-    for (const Row& row : rows) std::printf("%s\n", row.name);
-    return passed;
-  }
-  for (const Row& row : rows) {
-    if (wanted != row.name) continue;
+  return isolated_rows::main_of("cuda_fault_isolated", rows, argc, argv, [](const Row& row) {
     alarm(60);  // a process that hangs on a GPU is ended
     const std::string reason = device_work::skip_reason();
     if (!reason.empty() || !device_work::begin()) {
@@ -412,7 +407,5 @@ int main(int argc, char** argv) {
       return skipped;
     }
     return row.run();
-  }
-  std::fprintf(stderr, "usage: cuda_fault_isolated <row> | list\n");
-  return 2;
+  });
 }
