@@ -14,6 +14,7 @@
 
 #include "common/cuda_check.hpp"
 #include "common/cuda_resources.hpp"
+#include "common/gpu_loop.cuh"
 #include "common/option_table.hpp"
 #include "common/run_program.hpp"
 
@@ -68,28 +69,6 @@ double true_data_wait_percent(const Situation& situation) {
   return percent(waited, start - first_start);
 }
 
-/// Keeps one thread of the GPU busy for some time, by the GPU's own clock.
-__global__ void spin(long long nanoseconds) {
-  long long begin = 0;
-  long long now = 0;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
-  do {
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  } while (now - begin < nanoseconds);
-}
-
-void queue_step(nanoseconds time, const Stream& stream) {
-  spin<<<1, 1, 0, stream>>>(time.count());
-  check(cudaGetLastError(), "the launch of spin");
-}
-
-/// A loader that takes exactly as long as it should; sleeping would take a little longer.
-void load(nanoseconds time) {
-  const auto begin = std::chrono::steady_clock::now();
-  while (std::chrono::steady_clock::now() - begin < time) {
-  }
-}
-
 struct Claims {
   std::optional<double> host_clock, repaired, steptimer;
 };
@@ -107,9 +86,9 @@ Claims measure(const Situation& situation, const Stream& stream) {
   steptimer::CudaTimer timer(stream, options);
 
   for (int step = 0; step < steps; ++step) {
-    load(situation.load_time(step));
+    keep_host_busy(situation.load_time(step));
     timer.on_batch_start();
-    queue_step(situation.gpu, stream);
+    queue_work(situation.gpu, stream);
     timer.on_batch_end();
     if (situation.reads_loss_after(step)) stream.wait();
   }
@@ -130,7 +109,7 @@ void run(int argc, char** argv) {
 
   const Stream stream;
   const WaitForDevice wait_at_the_end;
-  queue_step(nanoseconds{1000}, stream);  // CUDA loads a kernel at its first launch
+  queue_work(nanoseconds{1000}, stream);  // CUDA loads a kernel at its first launch
   stream.wait();
 
   std::printf("%-48s %10s %10s %10s %10s\n", "share of time waiting for data", "truth", "host clock", "repaired",

@@ -1,15 +1,12 @@
-// What the loops of the GPU benchmarks are made of: a loader and kernels that take as long as they are told to.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <chrono>
 
-#include "../../../examples/common/cuda_check.hpp"
+#include "cuda_check.hpp"
 
-namespace bench {
-
-using std::chrono::nanoseconds;
+namespace example {
 
 /// Keeps one thread of the device busy for some time, by the device's own clock.
 static __global__ void spin(long long duration) {
@@ -21,16 +18,17 @@ static __global__ void spin(long long duration) {
   } while (now - begin < duration);
 }
 
-inline void queue_work(nanoseconds duration, cudaStream_t stream) {
+/// A kernel that takes as long as it is told to.
+inline void queue_work(std::chrono::nanoseconds duration, cudaStream_t stream) {
   spin<<<1, 1, 0, stream>>>(duration.count());
-  example::check(cudaGetLastError(), "the launch of spin");
+  check(cudaGetLastError(), "the launch of spin");
 }
 
-/// Keeps the host busy, exactly so long: sleeping would take a little longer.
-inline void keep_host_busy(nanoseconds duration) {
+/// A loader that takes exactly as long as it is told to; sleeping would take a little longer.
+inline void keep_host_busy(std::chrono::nanoseconds duration) {
   const auto begin = std::chrono::steady_clock::now();
   while (std::chrono::steady_clock::now() - begin < duration) {
   }
 }
 
-}  // namespace bench
+}  // namespace example

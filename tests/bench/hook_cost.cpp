@@ -7,13 +7,11 @@
 // On CUDA nothing but the timing is queued, so the stream is idle: what a loop with work of its own pays is shown by
 // perturbation. Exit code 0 whatever the figures are: they are for reading, not for passing.
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <functional>
 #include <steptimer/steptimer.hpp>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -26,6 +24,7 @@
 #include "../../examples/common/cuda_check.hpp"
 #include "../../examples/common/cuda_resources.hpp"
 #include "support/patterns.hpp"
+#include "support/stream_gate.hpp"
 #endif
 
 namespace {
@@ -218,17 +217,11 @@ class BareCalls {
 
 /// Puts more steps in flight than a burst ever does, by holding the stream meanwhile.
 void warm_up(bench::Steptimer& timer, const Stream& stream) {
-  std::atomic<bool> open{false};
-  const auto hold = [](void* flag) {
-    while (!static_cast<std::atomic<bool>*>(flag)->load()) std::this_thread::yield();
-  };
-  check(cudaLaunchHostFunc(stream, hold, &open), "cudaLaunchHostFunc");
+  const bench::StreamGate gate(stream);
   for (int i = 0; i < 2 * burst; ++i) {
     timer.start();
     timer.end();
   }
-  open = true;
-  stream.wait();
 }
 
 int in_whole_bursts(int steps) { return (steps + burst - 1) / burst * burst; }

@@ -24,11 +24,11 @@
 
 #include "../../examples/common/cuda_check.hpp"
 #include "../../examples/common/cuda_resources.hpp"
+#include "../../examples/common/gpu_loop.cuh"
 #include "../../examples/common/option_table.hpp"
 #include "../../examples/common/run_program.hpp"
 #include "support/csv_file.hpp"
 #include "support/figures.hpp"
-#include "support/gpu_loop.cuh"
 #include "support/patterns.hpp"
 
 namespace {
@@ -84,7 +84,7 @@ class StepWork {
 
  private:
   void queue_kernels() const {
-    for (int i = 0; i < loop_.kernels; ++i) bench::queue_work(loop_.kernel, stream_);
+    for (int i = 0; i < loop_.kernels; ++i) example::queue_work(loop_.kernel, stream_);
   }
   void capture() {
     cudaGraph_t graph = nullptr;
@@ -108,7 +108,7 @@ nanoseconds time_block(const Loop& loop, const StepWork& work, const Stream& str
     work.queue();
     pattern.end();
     if (step % loop.steps_between_waits() == 0) stream.wait();
-    bench::keep_host_busy(loop.loader);
+    example::keep_host_busy(loop.loader);
   }
   stream.wait();
   return std::chrono::steady_clock::now() - begin;

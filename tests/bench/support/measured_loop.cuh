@@ -12,9 +12,13 @@
 
 #include "../../../examples/common/cuda_check.hpp"
 #include "../../../examples/common/cuda_resources.hpp"
-#include "gpu_loop.cuh"
+#include "../../../examples/common/gpu_loop.cuh"
 
 namespace bench {
+
+using example::keep_host_busy;
+using example::queue_work;
+using std::chrono::nanoseconds;
 
 /// What a loop has done and what the timer says about it.
 struct LoopReport {
