@@ -17,7 +17,7 @@ case ${1-} in
 esac
 
 build=$root/build/examples
-install_missing compiler cmake fmt
+install_missing compiler cmake fmt gnuplot
 check_cmake
 
 say "building in $build"

@@ -12,7 +12,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 . "$root/tests/support/install_packages.sh"
 
 build=$root/build/tests
-install_missing compiler cmake catch2 fmt clang libcxx libtorch clang_tidy clang_format cppcheck
+install_missing compiler cmake catch2 fmt clang libcxx libtorch clang_tidy clang_format cppcheck gnuplot prometheus mpi python
 check_cmake
 
 say "building in $build"

@@ -25,7 +25,8 @@
 
 namespace steptimer {
 
-/// Writes a header, then each record it is called with as one row; a field that is absent is empty.
+/// Writes a header, then each record it is called with as one row; a field that is absent is empty, yes is 1 and no 0.
+/// Phases are not in it, as their number is the step's own: JsonlWriter and TraceWriter have them.
 ///
 /// Units:    seconds with nine decimals, so that no nanosecond is lost; percentages 0 to 100 with six. The stream's
 ///           locale changes nothing.
@@ -67,8 +68,9 @@ class CsvWriter {
   static void append(detail::RowText& row, std::uint64_t number) noexcept { row.number(number); }
   static void append(detail::RowText& row, bool yes) noexcept { row.text(yes ? "1" : "0"); }
   static void append(detail::RowText& row, std::chrono::nanoseconds time) noexcept { row.seconds(time); }
-  static void append(detail::RowText& row, std::optional<std::chrono::nanoseconds> time) noexcept {
-    if (time) row.seconds(*time);
+  template <class Value>
+  static void append(detail::RowText& row, std::optional<Value> value) noexcept {
+    if (value) append(row, *value);
   }
   static void append(detail::RowText& row, detail::Percent percent) noexcept {
     if (percent.value) row.percent(*percent.value);

@@ -10,6 +10,7 @@
 #include "detail/macros_keep.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -24,7 +25,8 @@
 
 namespace steptimer {
 
-/// Writes each record it is called with as one line; a field that is absent is null, warmup is true or false.
+/// Writes each record it is called with as one line; a field that is absent is null, warmup is true or false. The phases
+/// come last, as "phases":[{"name":"forward","time_s":0.030000000},...], an empty array where mark() was not called.
 ///
 /// Names, units, blocking, crash, threads, errors, moving and owning are those of CsvWriter.
 class JsonlWriter {
@@ -40,6 +42,7 @@ class JsonlWriter {
       line.text(line.view().empty() ? "{\"" : ",\"").text(name).text("\":");
       append(line, value);
     });
+    append_phases(line, record);
     rows_.write_row(line.text("}\n").view(), record.host_start);
   }
 
@@ -49,11 +52,21 @@ class JsonlWriter {
   std::uint64_t lost() const noexcept { return rows_.lost(); }
 
  private:
+  static void append_phases(detail::RowText& line, const StepRecord& record) noexcept {
+    line.text(",\"phases\":[");
+    for (std::size_t i = 0; i < record.phase_count; ++i) {
+      line.text(i == 0 ? "{\"name\":\"" : ",{\"name\":\"").escaped(record.phases[i].name);
+      line.text("\",\"time_s\":").seconds(record.phases[i].time).text("}");
+    }
+    line.text("]");
+  }
+
   static void append(detail::RowText& line, std::uint64_t number) noexcept { line.number(number); }
   static void append(detail::RowText& line, bool yes) noexcept { line.text(yes ? "true" : "false"); }
   static void append(detail::RowText& line, std::chrono::nanoseconds time) noexcept { line.seconds(time); }
-  static void append(detail::RowText& line, std::optional<std::chrono::nanoseconds> time) noexcept {
-    time ? line.seconds(*time) : line.text("null");
+  template <class Value>
+  static void append(detail::RowText& line, std::optional<Value> value) noexcept {
+    value ? append(line, *value) : (void)line.text("null");
   }
   static void append(detail::RowText& line, detail::Percent percent) noexcept {
     percent.value ? line.percent(*percent.value) : line.text("null");

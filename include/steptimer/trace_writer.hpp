@@ -6,12 +6,14 @@
 ///
 ///     host    |step 0|step 1|      |step 2|                   queued, by the host clock
 ///     device     |=== step 0 ===|=== step 1 ===| data wait |=== step 2 ===|
+///     phases     |forw|backward |forw|backward |           |forw|backward |     where mark() was called
 #pragma once
 
 #include "detail/macros_keep.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <ostream>
@@ -25,8 +27,9 @@
 
 namespace steptimer {
 
-/// Writes each record it is called with as events of the Chrome trace format: a step on either track, the wait after
-/// it, and an arrow from the one step to the other.
+/// Writes each record it is called with as events of the Chrome trace format: a step on either track, its phases, the
+/// wait after it, and an arrow from the one step to the other. What comes before a step's first mark() has no name, so
+/// the track of phases is empty there.
 ///
 /// Place:    device times have no origin in common with the host clock. So the first step begins on the device track at
 ///           its host_start, each further one where the batch_time and data_time before it have ended, and none before
@@ -47,7 +50,8 @@ class TraceWriter {
         "[\n"
         "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"tid\":1,\"args\":{\"name\":\"steptimer\"}}\n"
         ",{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":1,\"args\":{\"name\":\"host\"}}\n"
-        ",{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":2,\"args\":{\"name\":\"device\"}}\n");
+        ",{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":2,\"args\":{\"name\":\"device\"}}\n"
+        ",{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":3,\"args\":{\"name\":\"phases\"}}\n");
   }
   /// The array is closed by the one moved to.
   TraceWriter(TraceWriter&&) noexcept = default;
@@ -62,12 +66,15 @@ class TraceWriter {
     detail::RowText events;
     add_step(events, host, record, record.host_start, record.host_batch_time);
     add_step(events, device, record, device_start, record.batch_time);
-    if (record.data_time) {
-      begin_event(events, "X", device, device_end).text(",\"name\":\"data wait\"");
-      events.text(",\"dur\":").microseconds(*record.data_time).text("}\n");
+    add_phases(events, record, device_start);
+    if (record.data_time > nanoseconds{0}) {
+      begin_event(events, "X", device, device_end).text(",\"name\":\"data wait\",\"dur\":");
+      events.microseconds(*record.data_time).text("}\n");
     }
-    add_arrow(events, "s", host, record, record.host_start);
-    add_arrow(events, "f\",\"bp\":\"e", device, record, device_start);
+    // Inside the steps: at their very start, chrome://tracing would take the wait that ends there for the arrow's end.
+    const nanoseconds inside = (std::min)({nanoseconds{1}, record.host_batch_time / 2, record.batch_time / 2});
+    add_arrow(events, "s", host, record, detail::saturating_sum(record.host_start, inside));
+    add_arrow(events, "f\",\"bp\":\"e", device, record, detail::saturating_sum(device_start, inside));
     rows_.write_row(events.view(), record.host_start);
 
     device_reached_ = detail::saturating_sum(device_end, record.data_time.value_or(nanoseconds{0}));
@@ -81,6 +88,7 @@ class TraceWriter {
  private:
   static constexpr std::string_view host = "1";
   static constexpr std::string_view device = "2";
+  static constexpr std::string_view phases = "3";
 
   /// The comma comes before an event, not after: the last line may be the last.
   static detail::RowText& begin_event(detail::RowText& events, std::string_view phase, std::string_view track,
@@ -98,6 +106,17 @@ class TraceWriter {
     begin_event(events, "X", track, at).text(",\"name\":\"step ").number(record.step);
     events.text("\",\"dur\":").microseconds(length).text(",\"args\":{\"items\":").number(record.items);
     events.text(record.warmup ? ",\"warmup\":true}}\n" : ",\"warmup\":false}}\n");
+  }
+
+  static void add_phases(detail::RowText& events, const StepRecord& record, std::chrono::nanoseconds at) noexcept {
+    for (std::size_t i = 0; i < record.phase_count; ++i) {
+      const PhaseTime& phase = record.phases[i];
+      if (*phase.name != '\0') {
+        begin_event(events, "X", phases, at).text(",\"name\":\"").escaped(phase.name).text("\",\"dur\":");
+        events.microseconds(phase.time).text("}\n");
+      }
+      at = detail::saturating_sum(at, phase.time);
+    }
   }
 
   static void add_arrow(detail::RowText& events, std::string_view phase, std::string_view track,

@@ -6,20 +6,12 @@ import sys
 from decimal import Decimal
 from fractions import Fraction
 
-TIMES = {1: "host_start_s", 2: "batch_time_s", 3: "wall_gap_s", 4: "data_time_s", 5: "host_batch_time_s",
-         6: "host_wall_gap_s"}
+from expected import ExpectedTrace, check, expected_records
+
+TIMES = ["host_start", "batch_time", "wall_gap", "data_time", "host_batch_time", "host_wall_gap", "fetch_time"]
 COLUMNS = ["step", "host_start_s", "batch_time_s", "wall_gap_s", "data_time_s", "data_wait_percent",
-           "host_batch_time_s", "host_wall_gap_s", "host_data_wait_percent", "items", "warmup"]
-
-
-def check(holds, what):
-    if not holds:
-        sys.exit("not true: " + what)
-
-
-def expected_records(folder):
-    with open(folder + "/expected.txt") as lines:
-        return [[None if word == "-" else int(word) for word in line.split()] for line in lines]
+           "host_batch_time_s", "host_wall_gap_s", "host_data_wait_percent", "items", "warmup", "fetch_time_s",
+           "exposed_fetch_s", "device_drained", "steps_ahead"]
 
 
 def check_percent(found, part, whole, where):
@@ -31,22 +23,29 @@ def check_percent(found, part, whole, where):
     check(abs(Fraction(found) - exact) < Fraction(6, 10**7), f"{where}: {found} is {float(exact)}")
 
 
+def check_time(text, want, where):
+    if want is None:
+        check(text is None, f"{where} is absent, not {text}")
+        return
+    check(Decimal(text) * 10**9 == want, f"{where} {text} is {want} ns")
+    if want < 2**51:  # 26 days: a double still tells nanoseconds apart
+        check(round(float(text) * 1e9) == want, f"float({text}) of {where} is {want} ns")
+
+
 def check_record(row, want):
     """row: text or None of each column."""
-    where = f"step {want[0]}"
-    check(int(row["step"]) == want[0] and int(row["items"]) == want[7], where)
-    for at, name in TIMES.items():
-        text = row[name]
-        if want[at] is None:
-            check(text is None, f"{where}: {name} is absent, not {text}")
-            continue
-        check(Decimal(text) * 10**9 == want[at], f"{where}: {name} {text} is {want[at]} ns")
-        if want[at] < 2**51:  # 26 days: a double still tells nanoseconds apart
-            check(round(float(text) * 1e9) == want[at], f"{where}: float({text}) is {want[at]} ns")
-    data, batch = want[4], want[2]
+    where = f"step {want.step}"
+    check(int(row["step"]) == want.step and int(row["items"]) == want.items, where)
+    for name in TIMES:
+        check_time(row[name + "_s"], getattr(want, name), f"{where}: {name}")
+    check_time(row["exposed_fetch_s"], want.exposed_fetch, f"{where}: exposed_fetch")
+    check(int(row["steps_ahead"]) == want.steps_ahead, f"{where}: steps_ahead")
+    data, batch = want.data_time, want.batch_time
     limit = 2**63 - 1  # where the library's own sum stays
     check_percent(row["data_wait_percent"], data, None if data is None else min(data + batch, limit), where)
-    check_percent(row["host_data_wait_percent"], None if want[6] is None else want[6] - want[5], want[6], where)
+    check_percent(row["host_data_wait_percent"],
+                  None if want.host_wall_gap is None else want.host_wall_gap - want.host_batch_time,
+                  want.host_wall_gap, where)
 
 
 def read_csv(folder):
@@ -58,7 +57,8 @@ def read_csv(folder):
     check(len(rows) == len(records), f"{len(rows)} rows")
     for row, want in zip(rows, records):
         check(None not in row and None not in row.values(), "each row has as many fields as the header")
-        check(row["warmup"] == str(want[8]), "warmup")
+        check(row["warmup"] == str(want.warmup), "warmup")
+        check(row["device_drained"] == ("" if want.device_drained is None else str(want.device_drained)), "drained")
         check_record({name: text or None for name, text in row.items()}, want)
 
 
@@ -75,8 +75,10 @@ def read_jsonl(folder):
     check(len(lines) == len(records), f"{len(lines)} lines")
     for line, want in zip(lines, records):
         row = strict_json(line)
-        check(list(row) == COLUMNS, f"the names are {list(row)}")
-        check(row["warmup"] is bool(want[8]), "warmup")
+        check(list(row) == COLUMNS + ["phases"], f"the names are {list(row)}")
+        check(row["warmup"] is bool(want.warmup), "warmup")
+        check(row["device_drained"] is (None if want.device_drained is None else bool(want.device_drained)), "drained")
+        check([(p["name"], Decimal(p["time_s"]) * 10**9) for p in row["phases"]] == want.phases, "phases")
         check_record(row, want)
 
 
@@ -97,32 +99,27 @@ def read_trace(folder):
             check(strict_json("".join(lines[:whole]) + "]") == events[:whole - 1], f"{whole} lines are a trace")
 
     names = {(e["name"], e["tid"]): e["args"]["name"] for e in events if e["ph"] == "M"}
-    check(names == {("process_name", 1): "steptimer", ("thread_name", 1): "host", ("thread_name", 2): "device"},
-          f"names are {names}")
+    check(names == {("process_name", 1): "steptimer", ("thread_name", 1): "host", ("thread_name", 2): "device",
+                    ("thread_name", 3): "phases"}, f"names are {names}")
 
-    def of(phase, track, name):
-        return [e for e in events if e["ph"] == phase and e["tid"] == track and e["name"].startswith(name)]
-    host, device, waits = of("X", 1, "step "), of("X", 2, "step "), of("X", 2, "data wait")
-    starts, ends = of("s", 1, "queued"), of("f", 2, "queued")
-    records = expected_records(folder)[:len(host)]
-    check(len(host) == len(device) == len(starts) == len(ends) == 500, "500 steps")
-    check(len(waits) == sum(r[4] is not None for r in records), "a wait for each gap")
+    def of(phase, track):
+        return [e for e in events if e["ph"] == phase and e["tid"] == track]
+    want = ExpectedTrace(folder)
+    for track, slices in enumerate([want.host, want.device, want.phases], start=1):
+        found = [(e["name"], in_ns(e["ts"]), in_ns(e["dur"])) for e in of("X", track)]
+        check(found == slices, f"the steps, waits and phases of track {track}")
+    steps = [e for e in of("X", 2) if e["name"] != "data wait"]
+    for record, on_host, on_device in zip(want.records, of("X", 1), steps):
+        arguments = {"items": record.items, "warmup": bool(record.warmup)}
+        check(on_host["args"] == on_device["args"] == arguments, "a step's arguments")
 
-    reached = 0
-    waits = iter(waits)
-    for want, on_host, on_device, start, end in zip(records, host, device, starts, ends):
-        check(on_host["name"] == on_device["name"] == f"step {want[0]}", "the step's name")
-        check(on_host["args"] == {"items": want[7], "warmup": bool(want[8])}, "the step's arguments")
-        check((in_ns(on_host["ts"]), in_ns(on_host["dur"])) == (want[1], want[5]), f"step {want[0]} on the host")
-        at = max(reached, want[1])
-        check((in_ns(on_device["ts"]), in_ns(on_device["dur"])) == (at, want[2]), f"step {want[0]} on the device")
-        reached = at + want[2]
-        if want[4] is not None:
-            wait = next(waits)
-            check((in_ns(wait["ts"]), in_ns(wait["dur"])) == (reached, want[4]), f"the wait after step {want[0]}")
-            reached += want[4]
-        check(start["id"] == end["id"] == want[0] and end["bp"] == "e", "an arrow's ends belong together")
-        check(start["ts"] == on_host["ts"] and end["ts"] == on_device["ts"], "an arrow goes from step to step")
+    starts, ends = of("s", 1), of("f", 2)
+    check(len(starts) == len(ends) == len(steps) == 500, "an arrow for each step")
+    for record, on_host, on_device, start, end in zip(want.records, of("X", 1), steps, starts, ends):
+        check(start["id"] == end["id"] == record.step and end["bp"] == "e", "an arrow's ends belong together")
+        inside = min(1, record.host_batch_time // 2, record.batch_time // 2)
+        check(in_ns(start["ts"]) == in_ns(on_host["ts"]) + inside and
+              in_ns(end["ts"]) == in_ns(on_device["ts"]) + inside, "an arrow goes from step to step")
 
 
 {"csv": read_csv, "jsonl": read_jsonl, "trace": read_trace}[sys.argv[1]](sys.argv[2])

@@ -3,8 +3,9 @@
 #
 #   say TEXT                  one line, with the script's name before it
 #   stop TEXT                 the same, and the end
-#   install_missing NAME...   installs what is not there yet; required are: compiler cmake catch2, welcome are:
-#                             fmt clang libcxx libtorch clang_tidy clang_format cppcheck
+#   install_missing NAME...   installs what is not there yet; required are: compiler cmake catch2 chromium
+#                             python_pip, welcome are: fmt clang libcxx libtorch clang_tidy clang_format cppcheck
+#                             gnuplot prometheus mpi python
 #   check_cmake               stops if CMake is too old
 #   configure FOLDER ARGS...  configures the project into FOLDER, which is made anew if it belongs to another checkout
 #   cores                     how many compilers to run at once
@@ -43,6 +44,12 @@ has_clang_tidy() { command -v clang-tidy > /dev/null; }
 has_clang_format() { command -v clang-format > /dev/null; }
 has_libtorch() { [ -e /usr/include/torch/csrc/api/include/torch/torch.h ] || [ -n "$(torch_folder)" ]; }
 has_cppcheck() { command -v cppcheck > /dev/null; }
+has_gnuplot() { command -v gnuplot > /dev/null; }
+has_prometheus() { has_header prometheus/exposer.h; }
+has_mpi() { command -v mpicxx > /dev/null && command -v mpirun > /dev/null; }
+has_python() { command -v python3 > /dev/null; }
+has_python_pip() { python3 -m pip --version > /dev/null 2>&1; }
+has_chromium() { command -v chromium > /dev/null; }
 
 # packages_of NAME...: the packages that bring them.
 packages_of() {
@@ -55,6 +62,11 @@ packages_of() {
       libtorch) packages+=(libtorch-dev) ;;
       libcxx) packages+=(libc++-dev libc++abi-dev) ;;
       clang_tidy | clang_format) packages+=("${name/_/-}") ;;
+      gnuplot) packages+=(gnuplot-nox) ;;
+      prometheus) packages+=(prometheus-cpp-dev) ;;
+      mpi) packages+=(libopenmpi-dev openmpi-bin) ;;
+      python) packages+=(python3) ;;
+      python_pip) packages+=(python3-pip) ;;
       *) packages+=("$name") ;;
     esac
   done
@@ -118,7 +130,7 @@ install_missing() {
 
   # Without the welcome ones some tests are skipped; without the required ones there is nothing to run.
   for name in ${missing[@]+"${missing[@]}"}; do
-    case $name in fmt | clang | libcxx | libtorch | clang_tidy | clang_format | cppcheck) ;; *) required+=("$name") ;; esac
+    case $name in compiler | cmake | catch2 | chromium | python_pip) required+=("$name") ;; esac
   done
   if [ "${#required[@]}" != 0 ]; then
     stop "needs $(packages_of "${required[@]}") and cannot install it: ${reason:-apt-get did, and it is still not found}"

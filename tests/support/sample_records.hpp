@@ -23,6 +23,20 @@ inline steptimer::StepRecord record_with_gap() {
   return record;
 }
 
+/// The same with all that is optional.
+inline steptimer::StepRecord record_with_everything() {
+  using namespace std::chrono_literals;
+  steptimer::StepRecord record = record_with_gap();
+  record.device_drained = false;
+  record.steps_ahead = 3;
+  record.fetch_time = 20ms;
+  record.exposed_fetch = 9ms;
+  record.phase_count = 2;
+  record.phases[0] = {"", 30ms};
+  record.phases[1] = {"a\"b\\c\td\u00e9", 60ms + 1ns};
+  return record;
+}
+
 /// The last step before a pause.
 inline steptimer::StepRecord record_without_gap() {
   using namespace std::chrono_literals;
@@ -41,10 +55,16 @@ inline steptimer::StepRecord record_of_extremes() {
   steptimer::StepRecord record;
   record.step = record.items = (std::numeric_limits<std::uint64_t>::max)();
   record.host_start = record.batch_time = record.host_batch_time = most;
-  record.wall_gap = record.data_time = record.host_wall_gap = most;
+  record.wall_gap = record.data_time = record.host_wall_gap = record.fetch_time = record.exposed_fetch = most;
+  record.device_drained = true;
+  record.steps_ahead = (std::numeric_limits<std::uint32_t>::max)();
+  record.phase_count = steptimer::max_phases;
+  record.phases.fill(
+      {"\"\"\"\"\"\"\"\"\"\"\\\\\\\\\\\\\\\\\\\\\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\" and what is cut off", most});
   return record;
 }
 
 inline std::vector<steptimer::StepRecord> sample_records() {
-  return {record_with_gap(), record_without_gap(), steptimer::StepRecord{}, record_of_extremes()};
+  return {record_with_gap(), record_with_everything(), record_without_gap(), steptimer::StepRecord{},
+          record_of_extremes()};
 }

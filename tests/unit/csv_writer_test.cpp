@@ -14,7 +14,7 @@ namespace {
 
 const std::string header =
     "step,host_start_s,batch_time_s,wall_gap_s,data_time_s,data_wait_percent,host_batch_time_s,host_wall_gap_s,"
-    "host_data_wait_percent,items,warmup\n";
+    "host_data_wait_percent,items,warmup,fetch_time_s,exposed_fetch_s,device_drained,steps_ahead\n";
 
 std::string row_of(const steptimer::StepRecord& record) {
   std::ostringstream out;
@@ -41,25 +41,32 @@ TEST_CASE("a CSV file begins with its header, also one without a record") {
 
 TEST_CASE("a record is one row, to the nanosecond") {
   CHECK(row_of(record_with_gap()) ==
-        "41,1234.567890123,0.090000001,0.100000000,0.009999999,9.999999,0.005000000,0.100000000,95.000000,32,0\n");
+        "41,1234.567890123,0.090000001,0.100000000,0.009999999,9.999999,0.005000000,0.100000000,95.000000,32,0,,,,0\n");
+}
+
+TEST_CASE("fetch and drain are at the end of a row") {
+  CHECK(row_of(record_with_everything()) ==
+        "41,1234.567890123,0.090000001,0.100000000,0.009999999,9.999999,0.005000000,0.100000000,95.000000,32,0,"
+        "0.020000000,0.009000000,0,3\n");
 }
 
 TEST_CASE("what is absent is an empty field") {
-  CHECK(row_of(record_without_gap()) == "42,1234.667890123,0.000000007,,,,0.000000001,,,0,1\n");
-  CHECK(row_of({}) == "0,0.000000000,0.000000000,,,,0.000000000,,,0,0\n");
+  CHECK(row_of(record_without_gap()) == "42,1234.667890123,0.000000007,,,,0.000000001,,,0,1,,,,0\n");
+  CHECK(row_of({}) == "0,0.000000000,0.000000000,,,,0.000000000,,,0,0,,,,0\n");
 }
 
 TEST_CASE("the longest row is whole") {
   const std::string most = "9223372036.854775807";
   CHECK(row_of(record_of_extremes()) == "18446744073709551615," + most + "," + most + "," + most + "," + most +
-                                            ",100.000000," + most + "," + most + ",0.000000,18446744073709551615,0\n");
+                                            ",100.000000," + most + "," + most + ",0.000000,18446744073709551615,0," +
+                                            most + "," + most + ",1,4294967295\n");
 }
 
 TEST_CASE("a time below zero, in a record made by hand, keeps its digits") {
   steptimer::StepRecord record;
   record.batch_time = -1ns;
   record.host_batch_time = (std::chrono::nanoseconds::min)();
-  CHECK(row_of(record) == "0,0.000000000,-0.000000001,,,,-9223372036.854775808,,,0,0\n");
+  CHECK(row_of(record) == "0,0.000000000,-0.000000001,,,,-9223372036.854775808,,,0,0,,,,0\n");
 }
 
 TEST_CASE("every digit of a time is in its place") {
@@ -68,7 +75,7 @@ TEST_CASE("every digit of a time is in its place") {
     record.batch_time = std::chrono::nanoseconds{time};
     const std::string digits = std::to_string(time);
     const std::string seconds = "0." + std::string(9 - digits.size(), '0') + digits;
-    CHECK(row_of(record) == "0,0.000000000," + seconds + ",,,,0.000000000,,,0,0\n");
+    CHECK(row_of(record) == "0,0.000000000," + seconds + ",,,,0.000000000,,,0,0,,,,0\n");
   }
 }
 

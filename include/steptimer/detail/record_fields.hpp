@@ -1,6 +1,7 @@
 /// The fields of a record by name, the same in every file format. Not API.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "../step_record.hpp"
@@ -13,7 +14,8 @@ struct Percent {
   std::optional<double> value;
 };
 
-/// Calls visit(name, value) for each field. A value is an integer, a bool, nanoseconds (perhaps absent) or a Percent.
+/// Calls visit(name, value) for each field but the phases. A value is an integer, a bool or nanoseconds, either perhaps
+/// absent, or a Percent.
 template <class Visitor>
 void visit_fields(const StepRecord& record, Visitor&& visit) {
   visit("step", record.step);
@@ -27,6 +29,10 @@ void visit_fields(const StepRecord& record, Visitor&& visit) {
   visit("host_data_wait_percent", Percent{record.host_data_wait_percent()});
   visit("items", record.items);
   visit("warmup", record.warmup);
+  visit("fetch_time_s", record.fetch_time);
+  visit("exposed_fetch_s", record.exposed_fetch);
+  visit("device_drained", record.device_drained);
+  visit("steps_ahead", std::uint64_t{record.steps_ahead});
 }
 
 }  // namespace detail

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "text_line.hpp"
+
 namespace steptimer {
 namespace detail {
 
@@ -22,6 +24,20 @@ class RowText {
     const std::size_t length = (std::min)(text.size(), sizeof chars_ - size_);
     std::memcpy(chars_ + size_, text.data(), length);
     size_ += length;
+    return *this;
+  }
+
+  /// Within the quotes of a JSON string. At most 40 bytes of the text are kept; a blank stands for a control character.
+  RowText& escaped(std::string_view text) noexcept {
+    for (const char c : cut(text, 40)) {
+      if (c == '\\') {
+        this->text("\\u005c");  // Perfetto takes the quote after an escaped backslash for an escaped quote
+        continue;
+      }
+      if (c == '"') this->text("\\");
+      const char shown = static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+      this->text({&shown, 1});
+    }
     return *this;
   }
 
@@ -46,7 +62,7 @@ class RowText {
     return number(rest).text({fraction, sizeof fraction});
   }
 
-  char chars_[2048];  // up to size_; the longest row, a record's events in a trace, is a little over half of it
+  char chars_[4096];  // up to size_; the longest row, a record's events in a trace, is under 4,000 bytes
   std::size_t size_ = 0;
 };
 
