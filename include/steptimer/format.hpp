@@ -1,4 +1,4 @@
-/// Records, summaries, counts, distributions and diagnoses as one readable line each, for fmt. The only header that
+/// Records, summaries, counts, distributions, jobs and diagnoses as one readable line each, for fmt. The only header that
 /// includes fmt.
 ///
 ///     fmt::print("{}\n", timer.total());
@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "diagnosis.hpp"
+#include "job_summary.hpp"
 #include "step_counts.hpp"
 #include "step_distribution.hpp"
 #include "step_record.hpp"
@@ -146,6 +147,26 @@ inline void append_line(LineBuffer& line, const StepDistribution& distribution) 
   fmt::format_to(std::back_inserter(line), " | {} steps", distribution.batch_time.count());
 }
 
+inline void append_line(LineBuffer& line, const JobSummary& job) {
+  auto out = std::back_inserter(line);
+  append_text(line, "job data_wait ");
+  append_percent(line, job.data_wait_percent());
+  append_text(line, " | stall ");
+  append_duration(line, job.stall_mean());
+  append_text(line, " | cycle ");
+  append_duration(line, job.cycle_mean());
+  append_text(line, " | batch ");
+  append_duration(line, job.batch_min_mean());
+  append_text(line, " to ");
+  append_duration(line, job.batch_max_mean());
+  if (const auto rank = job.guilty_rank())
+    fmt::format_to(out, " | all wait for rank {} in {} of {} steps", *rank, job.most_blamed.steps, job.steps);
+  else
+    append_text(line, " | no rank to blame");
+  fmt::format_to(out, " | {} ranks | {} steps", job.ranks, job.steps);
+  append_count(line, " | ", job.left_out, "left out");
+}
+
 /// A line as a string, so that width, fill and alignment are fmt's own.
 template <class T>
 struct LineFormatter : fmt::formatter<fmt::string_view> {
@@ -211,6 +232,11 @@ struct fmt::formatter<steptimer::StepCounts> : steptimer::detail::LineFormatter<
 /// "batch p50 90.0 ms, p95 91.2 ms, p99 120 ms, worst 131 ms in step 7 | data p50 10.0 ms, ... after step 9 | 100 steps".
 template <>
 struct fmt::formatter<steptimer::StepDistribution> : steptimer::detail::LineFormatter<steptimer::StepDistribution> {};
+
+/// "job data_wait 33.3 % | stall 5.00 ms | cycle 15.0 ms | batch 10.0 ms to 15.0 ms | all wait for rank 1 in 99 of 100
+/// steps | 4 ranks | 100 steps": means of what JobSummary sums; of batch, the fastest and the slowest rank's.
+template <>
+struct fmt::formatter<steptimer::JobSummary> : steptimer::detail::LineFormatter<steptimer::JobSummary> {};
 
 /// The advice: "highly data-bound: 37 % of device time is spent waiting; ...".
 template <>

@@ -24,6 +24,14 @@
 
 namespace steptimer {
 
+/// What a window keeps of a record.
+struct StepTimes {
+  std::uint64_t step = 0;                             ///< ordinal of the step
+  std::chrono::nanoseconds batch_time{0};             ///< as in the record
+  std::optional<std::chrono::nanoseconds> wall_gap;   ///< as in the record
+  std::optional<std::chrono::nanoseconds> data_time;  ///< as in the record
+};
+
 /// Durations with their steps, all of them kept: what DurationDistribution says of many, this says exactly.
 class ExactDurations {
   using nanoseconds = std::chrono::nanoseconds;
@@ -78,7 +86,7 @@ class ExactDurations {
 ///
 /// Use:      `options.on_record = std::ref(window)`, or add() by hand. It cannot be copied, since a std::function made
 ///           of it would fill a copy.
-/// Memory:   about 40 bytes a step; made room for as steps come. Where memory is out, the window stays as short as it is.
+/// Memory:   48 bytes a step; made room for as steps come. Where memory is out, the window stays as short as it is.
 /// Threads:  one thread at a time.
 class StepWindow {
   using nanoseconds = std::chrono::nanoseconds;
@@ -91,9 +99,9 @@ class StepWindow {
   void add(const StepRecord& record) noexcept {
     if (record.warmup || steps_ == 0) return;
     const bool full = !recent_.empty() && recent_.size() >= steps_;
-    Times* slot = full ? recent_.rotate() : recent_.push_back();
+    StepTimes* slot = full ? recent_.rotate() : recent_.push_back();
     if (slot == nullptr && !recent_.empty()) slot = recent_.rotate();
-    if (slot != nullptr) *slot = {record.step, record.batch_time, record.data_time};
+    if (slot != nullptr) *slot = {record.step, record.batch_time, record.wall_gap, record.data_time};
   }
   /// The same, for on_record.
   void operator()(const StepRecord& record) noexcept { add(record); }
@@ -101,20 +109,19 @@ class StepWindow {
   /// Sorts the batch times of the window; ask the result for all that you want to know. Throws std::bad_alloc where
   /// memory is out.
   ExactDurations batch_time() const {
-    return sorted([](const Times& times) { return std::optional<nanoseconds>(times.batch); });
+    return sorted([](const StepTimes& times) { return std::optional<nanoseconds>(times.batch_time); });
   }
   /// The same for the data times of those steps that have one.
   ExactDurations data_time() const {
-    return sorted([](const Times& times) { return times.data; });
+    return sorted([](const StepTimes& times) { return times.data_time; });
   }
 
- private:
-  struct Times {
-    std::uint64_t step = 0;
-    nanoseconds batch{0};
-    std::optional<nanoseconds> data;
-  };
+  /// How many steps are in it.
+  std::size_t size() const noexcept { return recent_.size(); }
+  /// The i-th of them, the oldest first.
+  const StepTimes& operator[](std::size_t i) const noexcept { return recent_[i]; }
 
+ private:
   template <class Choice>
   ExactDurations sorted(Choice choice) const {
     std::vector<ExactDurations::Entry> entries;
@@ -127,7 +134,7 @@ class StepWindow {
   }
 
   std::size_t steps_;
-  detail::Ring<Times> recent_;
+  detail::Ring<StepTimes> recent_;
 };
 
 }  // namespace steptimer
