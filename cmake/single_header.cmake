@@ -3,7 +3,7 @@
 #   cmake -D INCLUDE=<folder of steptimer/> -D OUTPUT=<file> -P single_header.cmake
 #
 # The core comes first, then what else needs the standard library alone; then each header that needs more (below:
-# needs_<name>), where the compiler finds that.
+# needs_<name>), where the compiler finds that; and for MPI, where the program has included it before.
 
 cmake_minimum_required(VERSION 3.24)
 
@@ -34,10 +34,10 @@ function(append_header path)
 endfunction()
 
 # The same for a header that is only for those who have what it needs.
-function(append_optional_header name needs)
-  string(APPEND text "\n#if __has_include(<${needs}>)\n")
+function(append_optional_header name condition)
+  string(APPEND text "\n#if ${condition}\n")
   append_header("${INCLUDE}/steptimer/${name}")
-  string(APPEND text "#endif  // __has_include(<${needs}>)\n")
+  string(APPEND text "#endif  // ${condition}\n")
   set(text "${text}" PARENT_SCOPE)
 endfunction()
 
@@ -57,9 +57,10 @@ set(text "// steptimer ${version} in one file, made from its headers: change tho
 file(READ "${INCLUDE}/steptimer/detail/macros_keep.hpp" macros)
 string(APPEND text "${macros}\n")
 append_header("${INCLUDE}/steptimer/steptimer.hpp")
-set(needs_cuda_backend cuda_runtime_api.h)
-set(needs_format fmt/format.h)
-set(needs_nvtx_ranges nvtx3/nvToolsExt.h)
+set(needs_cuda_backend "__has_include(<cuda_runtime_api.h>)")
+set(needs_format "__has_include(<fmt/format.h>)")
+set(needs_nvtx_ranges "__has_include(<nvtx3/nvToolsExt.h>)")
+set(needs_mpi "defined(MPI_VERSION)")  # a header of MPI that is found may want libraries that are not linked
 file(GLOB headers "${INCLUDE}/steptimer/*.hpp")
 set(optional "")
 foreach(header IN LISTS headers)

@@ -2,11 +2,12 @@
 #
 #   steptimer_add_cuda(<AUTO|ON|OFF> [GLOBAL])     steptimer::cuda   = steptimer::steptimer + CUDA::cudart
 #   steptimer_add_format(<AUTO|ON|OFF> [GLOBAL])   steptimer::format = steptimer::steptimer + fmt::fmt
+#   steptimer_add_mpi(<AUTO|ON|OFF> [GLOBAL])      steptimer::mpi    = steptimer::steptimer + MPI::MPI_CXX
 #
 # Each leaves in steptimer_<name>_reason what became of it and why. AUTO makes the target where its dependency is
 # found, ON stops without it, OFF does not look. A target that is there already is kept.
 #
-# Both targets are IMPORTED, so that a project that exports a target linking one of them can do so: neither the
+# The targets are IMPORTED, so that a project that exports a target linking one of them can do so: neither the
 # target nor a fetched fmt has to be in that project's export set. They are GLOBAL in the build tree, where the
 # project that added steptimer as a folder has to see them. CUDA is used from plain C++: its language is not enabled.
 
@@ -16,6 +17,10 @@ endmacro()
 
 macro(steptimer_add_format mode)
   _steptimer_optional_target(format "${mode}" fmt::fmt fmt "fmt" "${ARGN}")
+endmacro()
+
+macro(steptimer_add_mpi mode)
+  _steptimer_optional_target(mpi "${mode}" MPI::MPI_CXX MPI "MPI" "${ARGN}" COMPONENTS CXX)
 endmacro()
 
 # Macros, so that what find_package() sets is set for the caller, as by a find_package() of its own.
@@ -29,7 +34,7 @@ macro(_steptimer_optional_target name mode dependency package title scope)
     set(steptimer_${name}_reason "left out: it is turned off")
   else()
     if(NOT TARGET ${dependency})
-      find_package(${package} QUIET ${scope})
+      find_package(${package} QUIET ${scope} ${ARGN})
     endif()
     if(TARGET ${dependency})
       add_library(steptimer::${name} INTERFACE IMPORTED ${scope})

@@ -201,6 +201,7 @@ class MpiJob {
   Connection connection_;
   StepWindow window_;
   std::list<Report> under_way_;  // the oldest first
+  bool has_left_behind_ = false;
   MpiJobCounts counts_;
 };
 
@@ -292,7 +293,8 @@ inline std::optional<JobSteps> MpiJob::poll_report() noexcept {
 inline MpiJob::~MpiJob() {
   (void)poll_report();
   while (!under_way_.empty()) leave_to_mpi(under_way_.begin());
-  if (!detail::mpi_is_there()) return;
+  // Open MPI 4.1 crashes in a collective under way whose communicator or operation was freed, though MPI allows it.
+  if (has_left_behind_ || !detail::mpi_is_there()) return;
   connection_.merging.free();
   if (connection_.comm != MPI_COMM_NULL) (void)MPI_Comm_free(&connection_.comm);
 }
@@ -301,6 +303,7 @@ inline MpiJob::~MpiJob() {
 inline void MpiJob::leave_to_mpi(std::list<Report>::iterator report) noexcept {
   static auto* const left = new (std::nothrow) std::list<Report>;
   if (left != nullptr) left->splice(left->end(), under_way_, report);
+  has_left_behind_ = true;
 }
 
 }  // namespace steptimer

@@ -13,6 +13,9 @@
 #ifdef CONSUMER_format
 #include <steptimer/format.hpp>
 #endif
+#ifdef CONSUMER_mpi
+#include <steptimer/mpi.hpp>
+#endif
 
 int main() {
   const std::string version = std::to_string(STEPTIMER_VERSION_MAJOR) + "." + std::to_string(STEPTIMER_VERSION_MINOR) +
@@ -37,6 +40,13 @@ int main() {
   const std::string text = fmt::format("{}", timer.total());
   std::printf("%s\n", text.c_str());
   if (text.empty()) return 1;
+#endif
+
+#ifdef CONSUMER_mpi
+  // Without MPI_Init() there are no ranks, and the program goes on.
+  steptimer::MpiJob job(MPI_COMM_WORLD);
+  std::printf("MPI: %s\n", job.status().call);
+  if (job.ranks() != 0 || job.report()) return 1;
 #endif
 
 #ifdef CONSUMER_cuda

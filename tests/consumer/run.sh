@@ -3,7 +3,8 @@
 #
 #   run.sh prepare               configures steptimer without tests and installs it, for the two below
 #   run.sh build WAY HIDDEN      WAY: folder, fetch, build_tree, install_tree
-#                                HIDDEN: none, cuda, format, both; own_fmt: the project brings a fmt of its own
+#                                HIDDEN: none, cuda, format, both; own_fmt: the project brings a fmt of its own;
+#                                mpi: none, and the project asks for MPI
 #   run.sh refuse                a package that cannot be had is refused with its reason
 #   run.sh clean                 nothing of this machine's folders is in what was installed
 #   run.sh pkg_config            without CMake, by the pkg-config file
@@ -56,7 +57,9 @@ build() {
   case $hidden in cuda | both) set -- "$@" -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON ;; esac
   case $hidden in format | both | own_fmt) set -- "$@" -DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON ;; esac
   case $hidden in own_fmt) set -- "$@" -DCONSUMER_OWN_FMT=ON ;; esac
-  configure "$here" "$to" "-DCONSUMER_EXPECTS=$(without "$hidden")" "$@"
+  expects=$(without "$hidden")
+  case $hidden in mpi) expects="${expects:+$expects;}mpi" && set -- "$@" -DSTEPTIMER_MPI=ON ;; esac
+  configure "$here" "$to" "-DCONSUMER_EXPECTS=$expects" "$@"
   "$cmake" --build "$to"
   "$to/consumer"
 }

@@ -1,10 +1,10 @@
 #!/bin/sh
 # dependencies.sh <compiler> <include folder> <headers that need CUDA> <those that need fmt> <those that need NVTX>
-#   [compiler arguments]
+#   <those that need MPI> [compiler arguments]
 # Fails if a header includes, by whatever way, a dependency that it is not named after. Lists are separated by ';'.
 set -eu
-compiler=$1 include=$2 need_cuda=$3 need_format=$4 need_nvtx=$5
-shift 5
+compiler=$1 include=$2 need_cuda=$3 need_format=$4 need_nvtx=$5 need_mpi=$6
+shift 6
 
 result=0
 for header in "$include"/steptimer/*.hpp; do
@@ -13,6 +13,7 @@ for header in "$include"/steptimer/*.hpp; do
   case ";$need_cuda;" in *";$name;"*) may_include=cuda ;; esac
   case ";$need_format;" in *";$name;"*) may_include=fmt ;; esac
   case ";$need_nvtx;" in *";$name;"*) may_include=nvtx ;; esac
+  case ";$need_mpi;" in *";$name;"*) may_include=mpi ;; esac
   if ! files=$("$compiler" -std=c++17 -M -x c++ "-I$include" "$@" "$header" 2>&1); then
     if [ "$may_include" = none ]; then
       echo "$name: $files"
@@ -27,7 +28,7 @@ for header in "$include"/steptimer/*.hpp; do
       *cuda_runtime*) found=cuda ;;
       */fmt/*) found=fmt ;;
       */nvtx3/*) found=nvtx ;;
-      */mpi.h) found=mpi ;;
+      */mpi.h | */openmpi/*) found=mpi ;;
       */catch2/*) found=catch2 ;;
       *) continue ;;
     esac

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <steptimer/csv_writer.hpp>
 #include <steptimer/diagnosis.hpp>
+#include <steptimer/job_summary.hpp>
 #include <steptimer/jsonl_writer.hpp>
 #include <steptimer/metrics.hpp>
 #include <steptimer/progress_line.hpp>
@@ -23,6 +24,9 @@
 #endif
 #ifdef STEPTIMER_TEST_FORMAT
 #include <steptimer/format.hpp>
+#endif
+#ifdef STEPTIMER_TEST_MPI
+#include <steptimer/mpi.hpp>
 #endif
 #ifdef STEPTIMER_TEST_NVTX
 #include <steptimer/nvtx_ranges.hpp>
@@ -134,10 +138,43 @@ inline double every_call_of_watchers() {
   return sum;
 }
 
+/// The same of what brings ranks together; without MPI_Init() a job over MPI has none.
+inline double every_call_of_jobs() {
+  steptimer::StepRecord record;
+  record.data_time = record.wall_gap = std::chrono::milliseconds(1);
+  steptimer::StepWindow window(2);
+  window.add(record);
+  steptimer::JobSteps job(2, 2);
+  double sum = job.add(0, record) && job.add(1, window) && job.add(steptimer::JobSteps(2, 2)) ? 1 : 0;
+#ifdef STEPTIMER_TEST_MPI
+  steptimer::MpiJob over_mpi(MPI_COMM_WORLD, 2);
+  over_mpi(record);
+  sum += over_mpi.start_report() || over_mpi.report() || over_mpi.poll_report() ? 1 : 0;
+  sum += static_cast<double>(over_mpi.rank() + over_mpi.ranks() + over_mpi.counts().started);
+  sum += over_mpi.status().error_code;
+  if (over_mpi.ranks() > 0) {
+    sum += merge_over_ranks(steptimer::StepSummary{}, MPI_COMM_WORLD) ? 1 : 0;
+    sum += merge_over_ranks(steptimer::StepDistribution{}, MPI_COMM_WORLD) ? 1 : 0;
+  }
+#endif
+  const steptimer::JobSummary summary = job.summary();
+  for (const auto& time :
+       {summary.stall_mean(), summary.cycle_mean(), summary.batch_min_mean(), summary.batch_max_mean()})
+    sum += std::chrono::duration<double>(time.value_or(std::chrono::nanoseconds(0))).count();
+  sum += summary.data_wait_percent().value_or(0) + summary.blamed_share().value_or(0);
+  sum += static_cast<double>(summary.guilty_rank().value_or(0) + job.blame().size() + job.ranks() + job.size());
+  sum += static_cast<double>(static_cast<const steptimer::JobSteps&>(job).data()->rank_in(2) + job.data()->ranks);
+  sum += static_cast<double>(window.size() + window[0].step);
+#ifdef STEPTIMER_TEST_FORMAT
+  sum += static_cast<double>(fmt::format("{}", summary).size());
+#endif
+  return sum;
+}
+
 /// Over every backend that is here.
 inline double every_call() {
   double sum = every_call_of_writers() + every_call_of_watchers() + every_call_of_timer(steptimer::CpuBackend{});
-  sum += every_call_of_timer(steptimer::ManualBackend{});
+  sum += every_call_of_jobs() + every_call_of_timer(steptimer::ManualBackend{});
   sum += every_call_of_timer(steptimer::NullBackend{});
 #ifdef STEPTIMER_TEST_CUDA
   sum += every_call_of_timer(steptimer::CudaBackend{});

@@ -6,9 +6,11 @@ file(GLOB steptimer_public_headers CONFIGURE_DEPENDS
 set(steptimer_needs_cuda cuda_backend.hpp)
 set(steptimer_needs_format format.hpp)
 set(steptimer_needs_nvtx nvtx_ranges.hpp)
+set(steptimer_needs_mpi mpi.hpp)
 
 set(steptimer_core_headers ${steptimer_public_headers})
-list(REMOVE_ITEM steptimer_core_headers ${steptimer_needs_cuda} ${steptimer_needs_format} ${steptimer_needs_nvtx})
+list(REMOVE_ITEM steptimer_core_headers ${steptimer_needs_cuda} ${steptimer_needs_format} ${steptimer_needs_nvtx}
+  ${steptimer_needs_mpi})
 
 # The compilers that the tests call themselves, beside the one that builds the test programs.
 find_program(STEPTIMER_GXX NAMES g++ DOC "g++ for the compile tests")
@@ -65,6 +67,15 @@ set(steptimer_format_includes "")
 if(TARGET steptimer::format)
   get_target_property(dirs fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
   steptimer_include_arguments(steptimer_format_includes ${dirs})
+endif()
+
+set(steptimer_mpi_includes "")
+if(TARGET steptimer::mpi)
+  # Open MPI 4's bindings for C++ are no part of MPI any more and do without neither exceptions nor warnings.
+  set(steptimer_mpi_includes -DOMPI_SKIP_MPICXX)
+  get_target_property(dirs MPI::MPI_CXX INTERFACE_INCLUDE_DIRECTORIES)
+  steptimer_include_arguments(dirs ${dirs})
+  list(APPEND steptimer_mpi_includes ${dirs})
 endif()
 
 # A test that did not run says so: it is listed by name as skipped, with its reason.
