@@ -10,7 +10,8 @@
 # Noticed means: the test says that it failed, it crashes, or it does not end within 20 s. A bug with which its test no
 # longer compiles shows nothing and is an error of the list; under static/ compiling is the test.
 #
-# Needs bash, awk, g++, Catch2 and fmt. CUDA is the fake's.
+# Needs bash, awk, g++, Catch2 and fmt. CUDA is the fake's. NVTX comes with the CUDA Toolkit: without it the bugs that
+# its tests have to notice are left out, and said to be.
 script_name=tests/mutation/run.sh
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 # shellcheck source=tests/support/install_packages.sh
@@ -56,6 +57,7 @@ read_bugs() {
 }
 
 is_static() { [[ ${sources[$1]} == static/* ]]; }
+needs_nvtx() { [[ $1 == unit/nvtx_* ]]; }
 
 # plant BUG: its header with the bug in it. Fails, with the number of places where the bug fits, unless that is one.
 plant() {
@@ -116,6 +118,17 @@ flags=(-std=c++17 -O0 -pthread "-I$tests" "-I$tests/support" "-I$tests/support/f
   "-I$tests/support/fake_cuda/include")
 libraries=(-lfmt)
 
+# The folder of NVTX's headers; nothing where there is none.
+nvtx_folder() {
+  local nvcc folder
+  nvcc=$(command -v nvcc) || true
+  for folder in "${CUDA_HOME-}" "${nvcc%/bin/nvcc}" /usr/local/cuda /usr; do
+    [ ! -f "$folder/include/nvtx3/nvToolsExt.h" ] || { echo "$folder/include"; return; }
+  done
+}
+nvtx=$(nvtx_folder)
+notes=$work/support/nvtx_notes.so  # the tool that NVTX tells of its calls
+
 compile_support() { "$compiler" "${flags[@]}" -c "$tests/support/$1.cpp" -o "$work/support/${1##*/}.o"; }
 
 # What no bug changes: the parts of every test program, and Catch2's header, which is slow to read, already read.
@@ -124,6 +137,8 @@ build_support() {
   echo '#include "support/catch.hpp"' > "$work/support/first.hpp"
   ! has_header catch2/catch_test_macros.hpp || libraries=(-lCatch2 -lfmt)  # version 2 is a header alone
   at_once compile_support catch_runner main fake_cuda/fake_cudart device_work_fake
+  [ -z "$nvtx" ] ||
+    "$compiler" "${flags[@]}" -idirafter "$nvtx" -shared -fPIC "$tests/support/nvtx_notes.cpp" -o "$notes"
   "$compiler" "${flags[@]}" -x c++-header "$work/support/first.hpp" -o "$work/support/first.hpp.gch"
 }
 
@@ -132,8 +147,10 @@ compile() {
   if [[ $1 == static/* ]]; then
     "$compiler" "${flags[@]}" "-I$2" -fsyntax-only "$tests/$1"
   else
+    local more=()
+    ! needs_nvtx "$1" || more=(-idirafter "$nvtx" "-DSTEPTIMER_NVTX_NOTES=\"$notes\"" "$notes" -ldl)
     "$compiler" "${flags[@]}" "-I$2" -include "$work/support/first.hpp" "$tests/$1" "$work"/support/*.o \
-      "${libraries[@]}" -o "$3"
+      "${libraries[@]}" ${more[@]+"${more[@]}"} -o "$3"
   fi
 }
 
@@ -250,10 +267,17 @@ if [ "${1-}" = --check ]; then
 fi
 
 chosen=()
+without_nvtx=0
 for i in "${!names[@]}"; do
-  [[ "${names[i]} ${headers[i]}" != *"${1-}"* ]] || chosen+=("$i")
+  [[ "${names[i]} ${headers[i]}" == *"${1-}"* ]] || continue
+  if [ -z "$nvtx" ] && needs_nvtx "${sources[i]}"; then
+    without_nvtx=$((without_nvtx + 1))
+  else
+    chosen+=("$i")
+  fi
 done
-[ "${#chosen[@]}" != 0 ] || stop "no bug has '$1' in its name or file"
+[ "$without_nvtx" = 0 ] || say "left out: $without_nvtx bugs, since no CUDA Toolkit with NVTX was found"
+[ "${#chosen[@]}" != 0 ] || stop "no bug that can be planted here has '${1-}' in its name or file"
 
 install_missing compiler catch2 fmt
 has_fmt || stop "needs fmt (libfmt-dev): some of the bugs are in what is formatted with it"

@@ -8,7 +8,7 @@
 
 #include <steptimer/step_record.hpp>
 
-/// 90.000000001 ms of batch, 9.999999999 ms of wait, on a host that queued it in 5 ms.
+/// 90.000000001 ms of batch, 9.999999999 ms of wait, on a host that queued it in 5 ms and went on 125 ms after its start.
 inline steptimer::StepRecord record_with_gap() {
   using namespace std::chrono_literals;
   steptimer::StepRecord record;
@@ -18,7 +18,7 @@ inline steptimer::StepRecord record_with_gap() {
   record.wall_gap = 100ms;
   record.data_time = 10ms - 1ns;
   record.host_batch_time = 5ms;
-  record.host_wall_gap = 100ms;
+  record.host_wall_gap = 125ms;
   record.items = 32;
   return record;
 }

@@ -41,12 +41,12 @@ TEST_CASE("a CSV file begins with its header, also one without a record") {
 
 TEST_CASE("a record is one row, to the nanosecond") {
   CHECK(row_of(record_with_gap()) ==
-        "41,1234.567890123,0.090000001,0.100000000,0.009999999,9.999999,0.005000000,0.100000000,95.000000,32,0,,,,0\n");
+        "41,1234.567890123,0.090000001,0.100000000,0.009999999,9.999999,0.005000000,0.125000000,96.000000,32,0,,,,0\n");
 }
 
 TEST_CASE("fetch and drain are at the end of a row") {
   CHECK(row_of(record_with_everything()) ==
-        "41,1234.567890123,0.090000001,0.100000000,0.009999999,9.999999,0.005000000,0.100000000,95.000000,32,0,"
+        "41,1234.567890123,0.090000001,0.100000000,0.009999999,9.999999,0.005000000,0.125000000,96.000000,32,0,"
         "0.020000000,0.009000000,0,3\n");
 }
 
@@ -95,4 +95,11 @@ TEST_CASE("the locale of the stream and of the program changes nothing in a CSV 
   std::locale::global(before);
   CHECK(foreign.str() == plain.str());
   CHECK(plain.str().find("1234.567890123") != std::string::npos);
+}
+
+TEST_CASE("a percentage is rounded to the nearest") {
+  steptimer::StepRecord record;
+  record.batch_time = 1ns;
+  record.data_time = 2ns;
+  CHECK(row_of(record).find(",66.666667,") != std::string::npos);
 }

@@ -1,11 +1,18 @@
-// Once warm the hooks take no memory. This file replaces the global operator new of its program, to count.
+// Once warm the hooks take no memory, and where there is none they lose no more than the step. This file replaces the
+// global operator new of its program, to count and to refuse.
 
 #include <steptimer/cuda_backend.hpp>
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
+#include <optional>
+#include <utility>
+
+#include <steptimer/manual_backend.hpp>
+#include <steptimer/step_window.hpp>
 
 #include "support/catch.hpp"
 #include "support/device_work.hpp"
@@ -16,8 +23,10 @@ namespace {
 
 thread_local bool counting = false;
 thread_local std::size_t allocations = 0;
+thread_local bool refusing = false;
 
 void* allocate(std::size_t size) noexcept {
+  if (refusing) return nullptr;
   if (counting && !fake_cuda::inside_call()) ++allocations;
   return std::malloc(size == 0 ? 1 : size);
 }
@@ -56,6 +65,14 @@ std::size_t allocations_of(F&& f) {
   f();
   counting = false;
   return allocations;
+}
+
+/// Calls `f` while memory is out.
+template <class F>
+void without_memory(F&& f) {
+  refusing = true;
+  f();
+  refusing = false;
 }
 
 /// A timer whose callbacks take no memory either.
@@ -169,4 +186,62 @@ TEST_CASE("a disabled timer allocates nothing from its first hook on") {
           timer.poll();
           timer.finish();
         }) == 0);
+}
+
+TEST_CASE("a step whose allocation fails is failed, the gap before it has no end, and the next one is measured") {
+  steptimer::ManualBackend device;
+  std::size_t records = 0;
+  steptimer::StepTimer<steptimer::ManualBackend> timer{device, quiet(records)};
+  const auto step = [&] {
+    timer.on_batch_start();
+    device.launch(1ms);
+    timer.on_batch_end();
+  };
+  without_memory(step);
+  CHECK(timer.counts().failed == 1);
+  step();
+  while (timer.counts().failed == 1 && timer.counts().started < 100) without_memory(step);  // to the end of its room
+  CHECK(timer.counts().failed == 2);
+  const std::uint64_t pending = timer.counts().pending;
+  CHECK(pending > 0);
+  step();
+  CHECK(timer.finish());
+  CHECK(records == pending + 1);
+  CHECK(timer.total().gaps == pending - 1);
+}
+
+TEST_CASE("a window whose allocation fails stays as short as it is, and holds the last steps") {
+  steptimer::ManualBackend device;
+  std::size_t records = 0;
+  std::optional<steptimer::StepTimer<steptimer::ManualBackend>> timer;
+  StepTimerOptions options = quiet(records);
+  without_memory([&] { timer.emplace(device, std::move(options)); });
+  steptimer::StepWindow last_steps(1000);
+  const auto step = [&](bool with_memory) {
+    timer->on_batch_start();
+    device.launch(1ms);
+    timer->on_batch_end();
+    refusing = !with_memory;
+    timer->finish();
+    if (const auto record = timer->last()) last_steps.add(*record);
+    refusing = false;
+  };
+  step(false);
+  CHECK(timer->total().steps == 1);
+  CHECK_FALSE(timer->last().has_value());
+  step(true);
+  for (int i = 0; i < 1000; ++i) step(false);
+  CHECK(timer->total().steps == 1002);
+  CHECK(timer->window().steps > 0);
+  CHECK(timer->window().steps < 1000);
+  CHECK(timer->last()->step == 1001);
+  CHECK(timer->window().slowest_step == 1002 - timer->window().steps);
+  CHECK(last_steps.batch_time().count() == timer->window().steps);
+  CHECK(last_steps.batch_time().longest_step() == timer->window().slowest_step);
+}
+
+TEST_CASE("a StepWindow whose first allocation fails stays empty") {
+  steptimer::StepWindow window(1000);
+  without_memory([&] { window.add({}); });
+  CHECK(window.batch_time().count() == 0);
 }

@@ -70,6 +70,18 @@ TEST_CASE("the gain at stake is what the run would win without the wait") {
   CHECK_FALSE(all.possible_speedup.has_value());
   CHECK(all.bottleneck == Bottleneck::data_high);
   CHECK(says(all, "100 % of device time"));
+  const Diagnosis nearly_all = diagnose(run(1ns, 1s));
+  CHECK(nearly_all.possible_speedup > 1e8);
+  CHECK_FALSE(says(nearly_all, "faster"));
+}
+
+TEST_CASE("numbers in advice are rounded, and keep their zeros") {
+  CHECK(says(diagnose(run(950us, 50us)),
+             "5.0 % of device time is spent waiting; hiding it would make the run up to 1.05 "));
+  CHECK(says(diagnose(run(90060us, 9940us)), " 9.9 % of device time"));
+  CHECK(says(diagnose(run(90040us, 9960us)), " 10 % of device time"));
+  CHECK(says(diagnose(run(3ms, 1ms)), "up to 1.33 times"));
+  CHECK(says(diagnose(run(6ms, 4ms)), "up to 1.67 times"));
 }
 
 TEST_CASE("the loader is blamed for its own part of the wait only") {
@@ -82,6 +94,9 @@ TEST_CASE("the loader is blamed for its own part of the wait only") {
   CHECK(says(loader, "80 % of it for the fetch"));
   CHECK(says(loader, "try prefetching"));
   CHECK_FALSE(says(loader, "checkpoints"));
+  sum.exposed_fetch_total = 100 * 250us;
+  CHECK(says(diagnose(sum), "50 % of it for the fetch"));
+  CHECK(says(diagnose(sum), "try prefetching"));
   sum.exposed_fetch_total = 100 * 40us;
   const Diagnosis other = diagnose(sum);
   CHECK(says(other, "8.0 % of it for the fetch"));

@@ -63,7 +63,11 @@ TEST_CASE("units keep three digits readable from ns to s") {
   CHECK(batch(7ns) == "7 ns");
   CHECK(batch(999ns) == "999 ns");
   CHECK(batch(1000ns) == "1.00 us");
+  CHECK(batch(9994ns) == "9.99 us");
+  CHECK(batch(9996ns) == "10.0 us");
   CHECK(batch(12345ns) == "12.3 us");
+  CHECK(batch(99940ns) == "99.9 us");
+  CHECK(batch(99960ns) == "100 us");
   CHECK(batch(123456ns) == "123 us");
   CHECK(batch(999499ns) == "999 us");
   CHECK(batch(999500ns) == "1.00 ms");
@@ -134,12 +138,13 @@ TEST_CASE("a distribution reads as quantiles and the worst step") {
   CHECK(fmt::format("{}", distribution) ==
         "batch p50 n/a, p95 n/a, p99 n/a, worst n/a | data p50 n/a, p95 n/a, p99 n/a, worst n/a | 0 steps");
   for (std::uint64_t step = 0; step < 100; ++step) {
-    StepRecord record = record_of(step == 41 ? 2s : 90ns, step == 70 ? 1s : 10ns);
+    const bool slow = step % 50 == 41;
+    StepRecord record = record_of(step == 41 ? 2s : slow ? 99ns : step % 10 == 0 ? 95ns : 90ns, step == 70 ? 1s : 10ns);
     record.step = step;
     distribution.add(record);
   }
   CHECK(fmt::format("{}", distribution) ==
-        "batch p50 90 ns, p95 90 ns, p99 90 ns, worst 2.00 s in step 41 | data p50 10 ns, p95 10 ns, p99 10 ns, worst "
+        "batch p50 90 ns, p95 95 ns, p99 99 ns, worst 2.00 s in step 41 | data p50 10 ns, p95 10 ns, p99 10 ns, worst "
         "1.00 s after step 70 | 100 steps");
 }
 

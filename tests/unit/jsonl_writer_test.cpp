@@ -21,7 +21,7 @@ TEST_CASE("a record is one JSON object on a line") {
   CHECK(line_of(record_with_gap()) ==
         R"({"step":41,"host_start_s":1234.567890123,"batch_time_s":0.090000001,"wall_gap_s":0.100000000,)"
         R"("data_time_s":0.009999999,"data_wait_percent":9.999999,"host_batch_time_s":0.005000000,)"
-        R"("host_wall_gap_s":0.100000000,"host_data_wait_percent":95.000000,"items":32,"warmup":false,)"
+        R"("host_wall_gap_s":0.125000000,"host_data_wait_percent":96.000000,"items":32,"warmup":false,)"
         R"("fetch_time_s":null,"exposed_fetch_s":null,"device_drained":null,"steps_ahead":0,"phases":[]})"
         "\n");
 }

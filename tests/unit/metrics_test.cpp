@@ -30,8 +30,8 @@ TEST_CASE("the metrics of a record are its numbers in seconds and shares of 1") 
                                              {"profiling/wall_gap", 0.1},
                                              {"profiling/host_start", 1234.567890123},
                                              {"profiling/host_batch_time", 0.005},
-                                             {"profiling/host_wall_gap", 0.1},
-                                             {"profiling/host_data_wait", 0.95},
+                                             {"profiling/host_wall_gap", 0.125},
+                                             {"profiling/host_data_wait", 0.96},
                                              {"profiling/step", 41},
                                              {"profiling/items", 32},
                                          });
@@ -55,40 +55,44 @@ TEST_CASE("metrics that are absent are left out") {
 
 TEST_CASE("the metrics of a summary are means, totals, extremes, rates and counts") {
   using namespace std::chrono_literals;
-  steptimer::StepRecord fast = record_with_gap();
-  fast.step = 40;
-  fast.batch_time = 40ms;
-  fast.data_time = 10ms;
-  fast.wall_gap = 50ms;
+  steptimer::StepRecord waited = record_with_gap();
+  waited.step = 40;
+  waited.batch_time = 40ms;
+  waited.data_time = 60ms;
+  waited.wall_gap = 100ms;
   steptimer::StepRecord slow = record_with_gap();
   slow.batch_time = 90ms;
-  slow.data_time = 60ms;
-  slow.wall_gap = 150ms;
+  slow.data_time = 10ms;
+  slow.wall_gap = 100ms;
+  steptimer::StepRecord last;
+  last.step = 42;
+  last.batch_time = 20ms;
+  last.items = 6;
   const Metrics expected{
       {"profiling/data_time", 0.035},
-      {"profiling/batch_time", 0.065},
+      {"profiling/batch_time", 0.05},
       {"profiling/data_wait", 0.35},
-      {"profiling/host_data_wait", 0.95},
+      {"profiling/host_data_wait", 0.96},
       {"profiling/steps_per_second", 10},
       {"profiling/items_per_second", 320},
-      {"profiling/steps", 2},
+      {"profiling/steps", 3},
       {"profiling/gaps", 2},
-      {"profiling/items", 64},
+      {"profiling/items", 70},
       {"profiling/items_in_gaps", 64},
-      {"profiling/batch_total", 0.13},
-      {"profiling/batch_min", 0.04},
+      {"profiling/batch_total", 0.15},
+      {"profiling/batch_min", 0.02},
       {"profiling/batch_max", 0.09},
       {"profiling/slowest_step", 41},
       {"profiling/data_total", 0.07},
       {"profiling/data_min", 0.01},
       {"profiling/data_max", 0.06},
-      {"profiling/longest_wait_step", 41},
+      {"profiling/longest_wait_step", 40},
       {"profiling/wall_total", 0.2},
       {"profiling/batch_in_gaps", 0.13},
       {"profiling/host_batch_in_gaps", 0.01},
-      {"profiling/host_wall_total", 0.2},
+      {"profiling/host_wall_total", 0.25},
   };
-  CHECK(metrics_of(merge(summary_of(fast), summary_of(slow))) == expected);
+  CHECK(metrics_of(merge(merge(summary_of(waited), summary_of(slow)), summary_of(last))) == expected);
 }
 
 TEST_CASE("a summary without a gap has no metric of waiting") {

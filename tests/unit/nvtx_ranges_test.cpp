@@ -48,6 +48,14 @@ Notes notes_of(F&& f) {
   return notes;
 }
 
+/// Notes down its marks, too.
+struct NotingBackend : steptimer::CpuBackend {
+  steptimer::MarkStatus record(Mark& mark, steptimer::HostTime now) noexcept {
+    nvtx_notes().push_back("mark");
+    return CpuBackend::record(mark, now);
+  }
+};
+
 }  // namespace
 
 TEST_CASE("steps and data waits are ranges, one after the other") {
@@ -82,6 +90,7 @@ TEST_CASE("a pause ends the data wait, also one that comes within a step") {
     ranges.on_batch_start();
     ranges.on_batch_end();
     ranges.pause();
+    nvtx_notes().push_back("validation");
     ranges.on_batch_start();
     ranges.pause();
     ranges.on_batch_end();
@@ -90,8 +99,8 @@ TEST_CASE("a pause ends the data wait, also one that comes within a step") {
     CHECK(ranges.finish());
     CHECK(timer.total().gaps == 0);
   });
-  CHECK(notes == Notes{"start step 0 #1", "end #1", "start data wait #2", "end #2", "start step 1 #3", "end #3",
-                       "start step 2 #4", "end #4", "start data wait #5", "end #5"});
+  CHECK(notes == Notes{"start step 0 #1", "end #1", "start data wait #2", "end #2", "validation", "start step 1 #3",
+                       "end #3", "start step 2 #4", "end #4", "start data wait #5", "end #5"});
 }
 
 TEST_CASE("unbalanced hooks leave balanced ranges, and the timer counts as ever") {
@@ -154,4 +163,17 @@ TEST_CASE("a disabled timer shows no ranges") {
     ranges.finish();
   });
   CHECK(notes.empty());
+}
+
+TEST_CASE("no range is touched before the start mark, and none after the end mark") {
+  const Notes notes = notes_of([] {
+    steptimer::StepTimer<NotingBackend> timer;
+    steptimer::NvtxRanges ranges(timer);
+    for (int i = 0; i < 2; ++i) {
+      ranges.on_batch_start();
+      ranges.on_batch_end();
+    }
+  });
+  CHECK(notes == Notes{"mark", "start step 0 #1", "end #1", "start data wait #2", "mark", "mark", "end #2",
+                       "start step 1 #3", "end #3", "start data wait #4", "mark", "end #4"});
 }

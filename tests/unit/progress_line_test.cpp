@@ -120,6 +120,19 @@ TEST_CASE("a rate below one a second is shown the other way round") {
   CHECK(shown(2, {slow}) == "step 1/2 50 % | data_wait 99.9 % | 80.0 s/step | 1:20, ETA 1:20\n");
 }
 
+TEST_CASE("a rate has one decimal below 1000, and none above") {
+  const auto rate = [](std::uint64_t items, nanoseconds gap) {
+    StepRecord record = record_of(0, items);
+    record.wall_gap = gap;
+    const std::string line = shown(0, {record});
+    return line.substr(0, line.find(" items/s")).substr(line.find("% | ") + 4);
+  };
+  CHECK(rate(1, 960ms) == "1.0");
+  CHECK(rate(10, 6s) == "1.7");
+  CHECK(rate(99994, 100s) == "999.9");
+  CHECK(rate(99996, 100s) == "1000");
+}
+
 TEST_CASE("without a total there is neither bar nor percent nor ETA") {
   CHECK(shown(0, first_steps(3)) == "step 3 | data_wait 40.0 % | 10.0 steps/s | 0:00\n");
 }
@@ -138,6 +151,10 @@ TEST_CASE("100 percent is only shown at the end, and not passed") {
   CHECK(shown(999, {record}).find("999/999 100 % ") != std::string::npos);
   CHECK(shown(10, {record}).find("999/10 100 % ") != std::string::npos);
   CHECK(shown(100, {record_of(28)}).find("29/100 29 % ") != std::string::npos);
+}
+
+TEST_CASE("a run that goes on beyond its total has nothing left") {
+  CHECK(shown(2, first_steps(11)) == "step 11/2 100 % | data_wait 40.0 % | 10.0 steps/s | 0:01, ETA 0:00\n");
 }
 
 TEST_CASE("the data wait and the rate are those of the last 100 records") {
@@ -181,6 +198,15 @@ TEST_CASE("elapsed time reads as on a clock") {
   CHECK(elapsed(100h + 2min + 3s) == "100:02:03\n");
 }
 
+TEST_CASE("elapsed time is the host's, and ends with the step") {
+  StepRecord record = record_of(0);
+  record.host_wall_gap = 7s;
+  CHECK(shown(0, {record}).find("| 0:07\n") != std::string::npos);
+  record.wall_gap = record.data_time = record.host_wall_gap = std::nullopt;
+  record.host_batch_time = 3s;
+  CHECK(shown(0, {record}).find("| 0:03\n") != std::string::npos);
+}
+
 TEST_CASE("the same step again changes nothing, and an earlier one begins a count that is added") {
   StepRecord no_wait = record_of(0);
   no_wait.data_time = 0ms;
@@ -208,7 +234,7 @@ TEST_CASE("huge and impossible numbers neither overflow nor divide by zero") {
 }
 
 TEST_CASE("a text keeps to its line, and to 200 bytes") {
-  CHECK(shown(0, {record_of(0)}, "a\nb\rc\td\x1b[31m").find("| a b c d [31m\n") != std::string::npos);
+  CHECK(shown(0, {record_of(0)}, "a\nb\rc\td\x7f\x1b[31m").find("| a b c d  [31m\n") != std::string::npos);
   const std::string cut = shown(0, {record_of(0)}, std::string(199, 'x') + "\xc3\xa4");  // an ae that does not fit
   CHECK(cut.find(std::string(199, 'x') + "\n") != std::string::npos);
 }
@@ -247,6 +273,17 @@ TEST_CASE("the last line is not printed twice, and nothing is shown after it") {
   line.add(record_of(1));
   CHECK_FALSE(line.due());
   CHECK(file.text() == "step 1 | data_wait 40.0 % | 10.0 steps/s | 0:00\n");
+}
+
+TEST_CASE("a text that comes after the last record is shown at the end") {
+  const TextFile file;
+  Line line(0, file.get(), 0s);
+  line.add(record_of(0));
+  line.text("accuracy 0.98");
+  line.finish();
+  CHECK(file.text() ==
+        "step 1 | data_wait 40.0 % | 10.0 steps/s | 0:00\n"
+        "step 1 | data_wait 40.0 % | 10.0 steps/s | 0:00 | accuracy 0.98\n");
 }
 
 TEST_CASE("without a record there is nothing to show") {
@@ -420,6 +457,20 @@ TEST_CASE("the bar is empty at first, full at the end, and takes at most 30 colu
   line.add(record_of(999));
   line.finish();
   CHECK(terminal.received().find('[' + std::string(30, '#') + ']') != std::string::npos);
+}
+
+TEST_CASE("a bar has at least 10 columns, or is left out") {
+  if (!has_terminals()) return;
+  const std::size_t without_bar = shown(20, first_steps(10)).size() - 1;
+  for (const std::size_t room : {12u, 13u}) {  // a blank and two brackets, and 10 columns only in the second
+    const Terminal terminal(static_cast<unsigned short>(without_bar + room + 1));
+    Line line(20, terminal.get());
+    line.add(record_of(9));
+    line.finish();
+    const std::string text = terminal.received();
+    CHECK((text.find('[') != std::string::npos) == (room == 13));
+    CHECK((text.find("[#####-----]") != std::string::npos) == (room == 13));
+  }
 }
 
 TEST_CASE("a terminal is drawn on at most ten times a second") {

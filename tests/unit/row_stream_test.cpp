@@ -18,6 +18,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "support/catch.hpp"
@@ -227,4 +228,31 @@ TEST_CASE("a row that begins a second after the last flush is flushed at once") 
   CHECK(flushes_at(10s) == 1);
   CHECK(flushes_at(0s) == 1);  // the timer was reset
   CHECK(flushes_at(999ms) == 0);
+}
+
+TEST_CASE("a writer that ends has flushed its stream") {
+  FailingStream out(100000);
+  { CsvWriter csv(out); }
+  CHECK(out.flushes() == 1);
+}
+
+TEST_CASE("a moved writer goes on where the other was") {
+  FailingStream out(100000);
+  Warnings warnings;
+  CsvWriter first(out, warnings.sink());
+  while (out.written().size() < 2900) first({});
+  CsvWriter second(std::move(first));
+  for (int i = 0; i < 3; ++i) second({});
+  CHECK(out.flushes() == 1);  // before the buffer could run over
+
+  FailingStream other(100000);
+  CsvWriter third(other, warnings.sink());
+  third({});
+  CsvWriter fourth(std::move(third));
+  other.setstate(std::ios::badbit);
+  fourth({});
+  CHECK(fourth.lost() == 2);  // the first was waiting
+  CHECK(warnings.lines.size() == 1);
+  const CsvWriter fifth(std::move(fourth));
+  CHECK(fifth.lost() == 2);
 }

@@ -110,6 +110,14 @@ TEST_CASE("two durations: the shortest and the longest are exact") {
   CHECK(times.quantile(0.51) == nanoseconds{3000007});
 }
 
+TEST_CASE("the longest is exact, however many there are") {
+  DurationDistribution times = distribution_of({1000001});
+  for (int power = 0; power < 53; ++power) times.add(DurationDistribution(times));
+  times.add(3000007ns, 1);
+  CHECK(times.count() == (std::uint64_t{1} << 53) + 1);  // no double is equal to it
+  CHECK(times.quantile(1.0) == 3000007ns);
+}
+
 TEST_CASE("every bucket's edges are within the stated error", "[property]") {
   // Each value stands between two far ones, so that neither is the shortest or the longest.
   constexpr std::int64_t most = (std::numeric_limits<std::int64_t>::max)();

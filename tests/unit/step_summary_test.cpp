@@ -28,6 +28,11 @@ StepRecord with_gap(std::uint64_t step, nanoseconds batch, nanoseconds wall) {
   record.host_batch_time = batch / 2;
   record.host_wall_gap = wall;
   record.items = 32;
+  if (step % 4 != 0) record.device_drained = step % 2 == 0;
+  if (step % 3 == 0) {
+    record.fetch_time = wall;
+    record.exposed_fetch = record.data_time;
+  }
   return record;
 }
 
@@ -51,7 +56,8 @@ bool same(const StepSummary& a, const StepSummary& b) {
          a.host_batch_in_gaps == b.host_batch_in_gaps && a.host_wall_total == b.host_wall_total &&
          a.batch_min == b.batch_min && a.batch_max == b.batch_max && a.data_min == b.data_min &&
          a.data_max == b.data_max && a.slowest_step == b.slowest_step && a.longest_wait_step == b.longest_wait_step &&
-         a.items_in_gaps == b.items_in_gaps;
+         a.items_in_gaps == b.items_in_gaps && a.device_steps == b.device_steps && a.drained_steps == b.drained_steps &&
+         a.fetches == b.fetches && a.fetch_total == b.fetch_total && a.exposed_fetch_total == b.exposed_fetch_total;
 }
 
 }  // namespace

@@ -74,6 +74,18 @@ TEST_CASE("other work of the host's after the fetch is waited for last, and is n
   CHECK(record.exposed_fetch == 2ms);
 }
 
+TEST_CASE("a fetch hidden before other work that was waited for is not exposed") {
+  const StepRecord record = step_then(10ms, [](auto& timer, ManualBackend& device) {
+    timer.on_fetch_start();
+    device.advance(1ms);
+    timer.on_fetch_end();
+    device.advance(20ms);  // a checkpoint
+  });
+  CHECK(record.data_time == 11ms);
+  CHECK(record.fetch_time == 1ms);
+  CHECK(record.exposed_fetch == 0ms);
+}
+
 TEST_CASE("other work before the fetch may leave all of the fetch exposed") {
   const StepRecord record = step_then(10ms, [](auto& timer, ManualBackend& device) {
     device.advance(15ms);  // a checkpoint
@@ -97,8 +109,7 @@ TEST_CASE("several fetches of a gap are summed") {
   CHECK(record.exposed_fetch == 6ms);
 }
 
-TEST_CASE(
-    "a fetch still going on ends at the next start; ends without a start, and a gap without a fetch, are nothing") {
+TEST_CASE("a fetch still going on ends at the next start; an end without a start is nothing") {
   const StepRecord open = step_then(1ms, [](auto& timer, ManualBackend& device) {
     timer.on_fetch_start();
     device.advance(4ms);
@@ -127,11 +138,55 @@ TEST_CASE("a fetch belongs to no step before the first one and after a pause") {
     const auto scope = timer.fetch();
     device.advance(50ms);
   }
+  CHECK(timer.poll() == 1);
+  CHECK_FALSE(timer.last()->fetch_time.has_value());
   timer.on_batch_start();
   timer.on_batch_end();
   timer.finish();
   CHECK_FALSE(timer.last()->fetch_time.has_value());
   CHECK(timer.total().fetches == 0);
+}
+
+TEST_CASE("a step knows nothing of the fetch of the one that had its place") {
+  ManualBackend device;
+  steptimer::StepTimerOptions options;
+  options.window = 1;
+  StepTimer timer{device, options};
+  for (int i = 0; i < 40; ++i) {  // often enough for all places
+    timer.on_batch_start();
+    if (i > 0) {
+      CHECK(timer.poll() == 1);
+      const bool fetched = i <= 20 && i % 2 == 1;
+      CHECK(timer.last()->fetch_time == (fetched ? std::optional<nanoseconds>(2ms) : std::nullopt));
+    }
+    device.launch(1ms);
+    timer.on_batch_end();
+    if (i < 20 && i % 2 == 0) {
+      const auto scope = timer.fetch();
+      device.advance(2ms);
+    }
+    device.advance(3ms);
+  }
+  CHECK(timer.total().fetches == 10);
+  CHECK(timer.total().fetch_total == 20ms);
+}
+
+TEST_CASE("without a gap nothing is known of what the fetch cost") {
+  ManualBackend device;
+  steptimer::StepTimerOptions options;
+  options.window = 1;
+  StepTimer timer{device, options};
+  for (int i = 0; i < 12; ++i) {  // often enough for all places
+    timer.on_batch_start();
+    timer.on_batch_end();
+    const auto scope = timer.fetch();
+    device.advance(2ms);
+  }
+  timer.pause();
+  timer.poll();
+  CHECK(timer.last()->step == 11);
+  CHECK(timer.last()->fetch_time == 2ms);
+  CHECK_FALSE(timer.last()->exposed_fetch.has_value());
 }
 
 TEST_CASE("a fetch of the next batch within the step is a fetch of that step's") {
@@ -167,6 +222,20 @@ TEST_CASE("a fetch goes along when a timer is moved, and is forgotten by reset()
   moved.on_batch_end();
   moved.finish();
   CHECK(moved.total().fetch_total == 3ms);
+
+  StepTimer assigned{device};
+  moved.on_batch_start();
+  moved.on_batch_end();
+  moved.on_fetch_start();
+  device.advance(4ms);
+  assigned = std::move(moved);
+  moved = StepTimer{device};
+  assigned.on_fetch_end();
+  assigned.on_batch_start();
+  assigned.on_batch_end();
+  assigned.finish();
+  CHECK(assigned.total().fetch_total == 7ms);
+
   moved.on_fetch_start();
   moved.reset();
   moved.on_batch_start();

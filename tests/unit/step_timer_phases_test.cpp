@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <steptimer/steptimer.hpp>
@@ -127,6 +129,16 @@ TEST_CASE("marks in a step that is not measured do nothing and are no misuse") {
   CHECK(timer.counts().measured == 2);
   CHECK(timer.counts().ignored_marks == 0);
   CHECK(timer.total().phases[1].steps == 2);
+
+  ScriptedBackend backend;
+  const auto script = backend.script;
+  StepTimer<ScriptedBackend> scripted{backend, options};
+  for (int i = 0; i < 4; ++i) {
+    scripted.on_batch_start();
+    scripted.mark("forward");
+    scripted.on_batch_end();
+  }
+  CHECK(script->records == 2 * 3 + 2);  // of the others the start, which ends a gap
 }
 
 TEST_CASE("marks that noise has put out of order give no negative phase, and the sum still holds") {
@@ -176,6 +188,10 @@ TEST_CASE("whatever becomes of a step, the marks within it are given back once")
     start_with_marks();
     timer.on_batch_end();
     timer.release();
+    script->device_runs = false;
+    start_with_marks();
+    timer.on_batch_end();
+    start_with_marks();  // dropped, and its start stays for the gap before it
     start_with_marks();
   }
   CHECK(script->out.empty());
@@ -207,4 +223,71 @@ TEST_CASE("phases of summaries are merged by name, in any order with the same re
   CHECK(ab.phases[0].total == 4ms);
   CHECK(ab.phases[2].total == 14ms);
   CHECK(ab.phases[2].steps == 2);
+}
+
+TEST_CASE("a mark that is refused costs its phase and nothing else") {
+  ScriptedBackend backend;
+  const auto script = backend.script;
+  StepTimerOptions options;
+  int warnings = 0;
+  options.on_warning = [&warnings](std::string_view) { ++warnings; };
+  StepTimer<ScriptedBackend> timer{backend, options};
+  timer.on_batch_start();
+  script->record = {MarkStatus::refused};
+  timer.mark("forward");
+  timer.mark("backward");
+  timer.on_batch_end();
+  timer.finish();
+  CHECK(warnings == 1);
+  CHECK(timer.counts().ignored_marks == 1);
+  CHECK(timer.counts().measured == 1);
+  REQUIRE(timer.last()->phase_count == 2);
+  CHECK(std::string(timer.last()->phases[1].name) == "backward");
+  CHECK(script->out.empty());
+}
+
+TEST_CASE("a mark that loses the timeline turns the timer off") {
+  ScriptedBackend backend;
+  const auto script = backend.script;
+  StepTimerOptions options;
+  options.on_warning = [](std::string_view) {};
+  StepTimer<ScriptedBackend> timer{backend, options};
+  timer.on_batch_start();
+  script->record = {MarkStatus::lost};
+  timer.mark("forward");
+  CHECK(timer.status().state == steptimer::TimerState::failed);
+  CHECK(timer.counts().failed == 1);
+  CHECK(adds_up(timer.counts()));
+  CHECK(script->out.empty());
+}
+
+TEST_CASE("marks within a step that was measured are used again") {
+  ScriptedBackend backend;
+  const auto script = backend.script;
+  StepTimer<ScriptedBackend> timer{backend};
+  timer.on_batch_start();
+  timer.mark("forward");
+  timer.mark("backward");
+  timer.on_batch_end();
+  timer.finish();
+  CHECK(script->recycled == 4);
+  CHECK(script->discarded == 0);
+}
+
+TEST_CASE("of more names than there is room for, those with the first places stay, in any order") {
+  const auto record_of = [](std::uint64_t step, std::vector<const char*> phases) {
+    StepRecord record;
+    record.step = step;
+    record.phase_count = phases.size();
+    for (std::size_t i = 0; i < phases.size(); ++i) record.phases[i] = {phases[i], 1ms};
+    return summary_of(record);
+  };
+  const StepSummary one = record_of(0, {"", "a", "b", "c", "d", "e", "f", "g"});
+  const StepSummary other = record_of(1, {"", "k", "l"});
+  const StepSummary both = merge(one, other);
+  CHECK(names(both) == std::vector<std::string>{"", "a", "k", "b", "l", "c", "d", "e"});
+  CHECK(names(merge(other, one)) == names(both));
+  CHECK(both.phases[0].total == 2ms);
+  CHECK(both.phases[2].total == 1ms);
+  CHECK(both.phases[7].steps == 1);
 }
