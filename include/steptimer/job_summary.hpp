@@ -135,10 +135,9 @@ struct JobSummary {
   }
 
   double chance_of_blame() const noexcept {
-    const double n = static_cast<double>(blamed_steps);
+    const auto n = static_cast<double>(blamed_steps);
     const double share = static_cast<double>(most_blamed.steps) / n;
     const double fair = 1.0 / ranks;
-    if (share <= fair) return 1.0;
     double entropy = share * std::log(share / fair);
     if (share < 1.0) entropy += (1.0 - share) * std::log((1.0 - share) / (1.0 - fair));
     return ranks * std::exp(-n * entropy);

@@ -188,7 +188,8 @@ inline StepSummary summary_of(const StepRecord& record) noexcept {
 /// The summary of both sets of steps together.
 ///
 /// Associative and commutative, with StepSummary{} as its neutral element: windows, epochs and ranks can be merged in
-/// any order with the same result.
+/// any order with the same result. Where there are more than max_phases names of phases, which of them are left out is the
+/// same in any order too, but not what they have summed up.
 inline StepSummary merge(const StepSummary& a, const StepSummary& b) noexcept {
   if (a.steps == 0) return b;
   if (b.steps == 0) return a;

@@ -208,16 +208,23 @@ class StepTimer {
     const MarkStatus marked = steps_.mark(host_now(), name);
     if (marked == MarkStatus::ok) return;
     ++statistics_.counts.ignored_marks;
-    face_trouble(marked);
+    if (marked == MarkStatus::lost)
+      face_trouble(marked);
+    else
+      warnings_.tell(detail::Trouble::phase_refused, steps_.backend().error());
   }
 
   /// Around the call that fetches the next batch, by the host's clock: the record then tells how much of it the timeline
   /// waited for (exposed_fetch) and, by the rest of data_time, how much it waited for other work of the host's.
   ///
   /// A fetch belongs to the gap of the step started last; before a first step or after pause() it is not counted. The
-  /// next on_batch_start() ends a fetch that is still going on. Blocking: never; no device call.
+  /// next on_batch_start() ends a fetch that is still going on, and so does another on_fetch_start(). Blocking: never; no
+  /// device call.
   void on_fetch_start() noexcept {
-    if (state_ == TimerState::ok && Timeline::measures) fetch_start_ = host_now();
+    if (state_ != TimerState::ok || !Timeline::measures) return;
+    const HostTime now = host_now();
+    if (fetch_start_) end_fetch(now);
+    fetch_start_ = now;
   }
   /// Ends the fetch; without one going on it does nothing.
   void on_fetch_end() noexcept {

@@ -46,9 +46,13 @@ endif()
 if(TARGET steptimer::format)
   list(APPEND lint_definitions -DSTEPTIMER_TEST_FORMAT)
 endif()
+if(TARGET steptimer::mpi)
+  list(APPEND lint_definitions -DSTEPTIMER_TEST_MPI)
+endif()
 function(steptimer_clang_tidy_test name source)
   steptimer_lint_test("lint.clang_tidy.${name}" clang-tidy "${lint_clang-tidy}" --quiet "${source}" -- -std=c++17
-    ${lint_definitions} ${lint_folders} ${steptimer_cuda_includes} ${steptimer_format_includes})
+    ${lint_definitions} ${lint_folders} ${steptimer_cuda_includes} ${steptimer_format_includes}
+    ${steptimer_mpi_includes})
 endfunction()
 
 set(lint_sources "${PROJECT_SOURCE_DIR}/tests/headers/strict.cpp")

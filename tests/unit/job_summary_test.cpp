@@ -75,7 +75,7 @@ TEST_CASE("a job waits for the largest data time of each step, in the largest cy
   job.add(2, step(0, 70ms, 35ms));
   job.add(0, step(1, 50ms, 20ms));
   job.add(1, step(1, 70ms, 0ms));
-  job.add(2, step(1, 65ms, 5ms));
+  job.add(2, step(1, 45ms, 5ms));
   const JobSummary summary = job.summary();
   CHECK(summary.ranks == 3);
   CHECK(summary.most_ranks == 3);
@@ -86,7 +86,7 @@ TEST_CASE("a job waits for the largest data time of each step, in the largest cy
   CHECK(*summary.data_wait_percent() == Approx(100.0 * 60 / 175));
   CHECK(summary.stall_mean() == 30ms);
   CHECK(summary.cycle_mean() == 87'500us);
-  CHECK(summary.batch_min_mean() == 55ms);
+  CHECK(summary.batch_min_mean() == 52'500us);
   CHECK(summary.batch_max_mean() == 85ms);
   CHECK(summary.longest_stall == 40ms);
   CHECK(summary.longest_stall_step == 0);
@@ -124,6 +124,25 @@ TEST_CASE("with nobody slowed no rank is blamed for more than its share by chanc
     CHECK(*summary.blamed_share() < fair + 5 * std::sqrt(fair * (1 - fair) / 400));
     CHECK(summary.blamed_steps > 300);
   }
+}
+
+TEST_CASE("all ranks that are blamed are listed, the most blamed first") {
+  JobSteps job(3, 40);
+  for (std::uint64_t number = 0; number < 40; ++number) {
+    job.add(0, step(number, 9ms, number < 12 ? 3ms : 0ms));
+    job.add(1, step(number, 9ms, 0ms));
+    job.add(2, step(number, 9ms, number < 12 ? 0ms : 1ms));
+  }
+  const std::vector<steptimer::RankBlame> blame = job.blame();
+  REQUIRE(blame.size() == 2);
+  CHECK(blame[0].rank == 2);
+  CHECK(blame[0].steps == 28);
+  CHECK(blame[0].stall == 28ms);
+  CHECK(blame[1].rank == 0);
+  CHECK(blame[1].steps == 12);
+  CHECK(blame[1].stall == 36ms);
+  CHECK(job.summary().most_blamed.rank == 2);
+  CHECK(job.summary().guilty_rank() == 2u);
 }
 
 TEST_CASE("ranks that always wait alike are blamed equally often") {
@@ -226,6 +245,8 @@ TEST_CASE("a rank without a step leaves the job without a number") {
   CHECK_FALSE(summary.blamed_share());
   CHECK_FALSE(summary.guilty_rank());
   CHECK(summary.blamed_steps == 0);
+  CHECK(summary.most_blamed.steps == 0);
+  CHECK(job.blame().empty());
 }
 
 TEST_CASE("only the last steps are kept, however far ranks are apart") {

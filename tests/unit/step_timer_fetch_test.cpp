@@ -109,6 +109,17 @@ TEST_CASE("several fetches of a gap are summed") {
   CHECK(record.exposed_fetch == 6ms);
 }
 
+TEST_CASE("a fetch begun while another goes on ends that one, and both are counted") {
+  const StepRecord record = step_then(0ms, [](auto& timer, ManualBackend& device) {
+    timer.on_fetch_start();
+    device.advance(5ms);
+    timer.on_fetch_start();
+    device.advance(1ms);
+    timer.on_fetch_end();
+  });
+  CHECK(record.fetch_time == 6ms);
+}
+
 TEST_CASE("a fetch still going on ends at the next start; an end without a start is nothing") {
   const StepRecord open = step_then(1ms, [](auto& timer, ManualBackend& device) {
     timer.on_fetch_start();

@@ -19,7 +19,7 @@ inline std::uint64_t nearest_rank(double p, std::uint64_t count) noexcept {
   constexpr double rounding = 4.5e-16;  // half a unit in the last place of p, and one of the product's
   const bool between = position - static_cast<double>(whole) > position * rounding;
   const std::uint64_t rank = between ? whole + 1 : whole;
-  return rank == 0 ? 1 : rank > count ? count : rank;
+  return rank == 0 ? 1 : rank;
 }
 
 }  // namespace detail

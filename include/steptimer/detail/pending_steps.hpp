@@ -256,7 +256,6 @@ class PendingSteps {
     }
     void write_phases_to(StepRecord& record) const noexcept {
       PhaseTime* part = record.phases.data();
-      *part = {};
       nanoseconds begin{0};
       for (std::size_t i = 0; i < marks; ++i) {
         part->time = inner[i].since_start - begin;

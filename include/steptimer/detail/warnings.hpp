@@ -19,6 +19,7 @@ enum class Trouble : unsigned {
   end_without_start,
   too_many_in_flight,
   mark_refused,
+  phase_refused,
   timeline_lost,
   on_record_threw,
 };
@@ -60,6 +61,8 @@ class Warnings {
         return "max_in_flight steps are waiting for the device; until it catches up further steps are skipped as stale";
       case Trouble::mark_refused:
         return "a step could not be marked or measured and is counted as failed; the timer goes on";
+      case Trouble::phase_refused:
+        return "mark() could not drop a mark; it is counted in ignored_marks, and the step is measured without the phase";
       case Trouble::timeline_lost:
         return "the device cannot be asked for times; the timer has turned itself off, your program goes on";
       case Trouble::on_record_threw: return "on_record threw an exception and is not called again; measuring goes on";
