@@ -46,7 +46,7 @@ find_missing compiler cmake
 [ "${#missing[@]}" = 0 ] || stop "needs $(packages_of "${missing[@]}")"
 check_cmake
 
-benchmarks=(hook_cost scaling perturbation accuracy compile_cost)
+benchmarks=(hook_cost scaling job_scale perturbation accuracy compile_cost)
 results=$build/results
 
 has_gpu() { nvidia-smi -L > /dev/null 2>&1 || [ -e /dev/nvidiactl ]; }
@@ -106,6 +106,8 @@ key_figure() {
       value("question") == "window" { window = value("ratio") }
       value("question") == "memory" { grown = value("rss_growth_kb") }
       END { print "most to fewest steps " steps ", largest to smallest window " window ", memory +" grown " KB" }' ;;
+    job_scale) program='{ text = value("ranks") " ranks x " value("steps") " steps in " value("ms") " ms" }
+      END { print text }' ;;
     compile_cost) program='{ added = value("added_s") + 0 }
       value("header") == "steptimer.hpp" && added > core { core = added }
       added > most { most = added; of = value("header") ", " value("compiler") }
@@ -192,6 +194,7 @@ hook_cost_size=()
 [ "${#quick[@]}" = 0 ] || hook_cost_size=(--steps 2000 --blocks 11)
 benchmark hook_cost "$programs/hook_cost" "${hook_cost_size[@]}" --csv "$results/hook_cost.csv"
 benchmark scaling "$programs/scaling" "${quick[@]}" --csv "$results/scaling.csv"
+benchmark job_scale "$programs/job_scale" "${quick[@]}" --csv "$results/job_scale.csv"
 on_gpu perturbation perturbation "$programs/perturbation" "${quick[@]}" --csv "$results/perturbation.csv"
 on_gpu accuracy accuracy "$root/tests/bench/accuracy.sh" "$build" "$results" "${quick[@]}"
 benchmark compile_cost "$root/tests/bench/compile_cost.sh" "${quick[@]}" --csv "$results/compile_cost.csv"
