@@ -318,6 +318,17 @@ void errors_of_mpi_are_counted_and_kept_from_its_handler() {
   PMPI_Comm_free(&fatal);
 }
 
+void code_in_the_readme_runs() {
+  int printed = 0;
+  const auto print = [&](const auto&) { ++printed; };
+  steptimer::StepTimerOptions options;
+#include "readme/block_5.inc"
+  while (printed == 0 && job.counts().completed == 0) (void)job.poll_report();
+  CHECK_THAT_IT_HOLDS(job.counts().started == 1 && job.counts().completed == 1);
+  feed(options.on_record, job.rank());
+  CHECK_THAT_IT_HOLDS(same(*job.report(), expected_steps(1000)));
+}
+
 void a_job_without_mpi_does_nothing() {  // before MPI_Init, and after MPI_Finalize
   steptimer::MpiJob job(MPI_COMM_WORLD, 16);
   CHECK_THAT_IT_HOLDS(job.ranks() == 0);
@@ -345,6 +356,7 @@ constexpr Row rows[] = {
     {"a_report_costs_the_same_for_any_number_of_ranks", a_report_costs_the_same_for_any_number_of_ranks},
     {"summaries_and_distributions_are_merged", summaries_and_distributions_are_merged},
     {"errors_of_mpi_are_counted_and_kept_from_its_handler", errors_of_mpi_are_counted_and_kept_from_its_handler},
+    {"code_in_the_readme_runs", code_in_the_readme_runs},
     {"a_job_without_mpi_does_nothing", a_job_without_mpi_does_nothing},
 };
 

@@ -1,5 +1,5 @@
 // The code in README.md, as it stands there, and what the text beside it says of it. The first block is a program of its
-// own, examples/quick_start.cpp.
+// own, examples/quick_start.cpp; that about MPI is a row of mpi/mpi_job_isolated.cpp.
 #include "catch.hpp"
 
 #if defined(README_BLOCKS)
@@ -21,7 +21,7 @@
 
 using namespace std::chrono_literals;
 
-static_assert(README_BLOCKS == 6, "a block that is new in README.md is compiled here, too");
+static_assert(README_BLOCKS == 7, "a block that is new in README.md is compiled here, too");
 
 namespace {
 
@@ -109,7 +109,7 @@ TEST_CASE("README: several writers at once") {
 }
 
 TEST_CASE("README: a device that you move") {
-#include "readme/block_5.inc"
+#include "readme/block_6.inc"
   CHECK(timer.total().batch_total == 90ms);
 }
 
