@@ -79,14 +79,16 @@ class CurrentDevice {
 ///           more steps are in flight than ever before. With about a thousand commands queued on a stream, CUDA blocks
 ///           in the next one, whoever makes it.
 /// Threads:  one thread at a time, whatever device is current on it. With a per-thread default stream, stream 0 is
-///           another stream on another thread: stay on one.
+///           another stream on another thread: stay on one. On a thread whose current device has no context yet, a
+///           reading makes CUDA create one there; reading results and destroying the timer do not.
 /// Errors:   never thrown. A mark on a stream under capture is refused and the graph is left alone: put the hooks
 ///           around its launch. A call that CUDA refuses costs its step; after an error that stays (a kernel fault, a
 ///           reset device) the timeline is lost and no further call is made. While an error of the caller's is
 ///           pending, a call here that fails replaces it: CUDA has no way to put an error back.
 /// Owns:     its events: two for each of the most steps ever in flight, one more for each mark() in them and for each
-///           that is followed by a step that is not measured, and three. The stream is the caller's and must outlive its use here: marks on one
-///           that CUDA refuses as destroyed cost their steps, but CUDA does not promise to notice.
+///           that is followed by a step that is not measured, and three. The stream is the caller's and must outlive
+///           its use here: marks on one that CUDA refuses as destroyed cost their steps, but CUDA does not promise to
+///           notice.
 class CudaBackend : public BackendDefaults {
   using CallersCudaError = cuda_detail::CallersCudaError;
   using CurrentDevice = cuda_detail::CurrentDevice;

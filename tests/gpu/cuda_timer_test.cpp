@@ -1431,6 +1431,38 @@ TEST_CASE("threads to which any device is current may use a timer, and destroy i
   CHECK(cudaSetDevice(0) == cudaSuccess);
 }
 
+TEST_CASE("a thread for each device, each with a timer of its own", "[case-29]") {
+  if (!device_work::begin(2)) {
+    SUCCEED("skipped: there is one device");
+    return;
+  }
+  const RecordedSteps recorded[2];
+  const auto train = [&recorded](int device, nanoseconds step) {
+    cudaSetDevice(device);
+    const device_work::Stream stream;
+    CudaTimer timer{stream.get(), recorded[device].options()};
+    for (int i = 0; i < 10; ++i) run_step(timer, stream, step);
+    device_work::wait_for(stream);
+    timer.finish();
+  };
+  if (device_work::exact()) {  // the fake's time is one for all threads
+    train(1, 3ms);
+    train(0, 5ms);
+  } else {
+    std::thread other(train, 1, 3ms);
+    train(0, 5ms);
+    other.join();
+  }
+  for (int device = 0; device < 2; ++device) {
+    INFO("device " << device);
+    REQUIRE(recorded[device].size() == 10);
+    for (std::size_t i = 0; i < 10; ++i) check_time(recorded[device][i].batch_time, device == 0 ? 5ms : 3ms);
+    recorded[device].check();
+    CHECK(recorded[device].warnings().empty());
+  }
+  CHECK(cudaSetDevice(0) == cudaSuccess);
+}
+
 TEST_CASE("stream 0 stays that of the device that was current at the first step", "[case-29]") {
   if (!device_work::begin(2)) {
     SUCCEED("skipped: there is one device");

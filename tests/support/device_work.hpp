@@ -25,6 +25,9 @@ using std::chrono::nanoseconds;
 /// devices than that.
 [[nodiscard]] bool begin(int devices = 1);
 
+/// The same without a context on any device and without an own kernel loaded: for work() alone.
+[[nodiscard]] bool begin_untouched(int devices);
+
 /// Call last in a program whose leaks are looked for: gives back what begin() has taken.
 void end();
 

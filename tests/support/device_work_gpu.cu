@@ -98,9 +98,13 @@ std::string skip_reason() {
   return std::string("no CUDA device: ") + cudaGetErrorString(code == cudaSuccess ? cudaErrorNoDevice : code);
 }
 
-bool begin(int devices) {
+bool begin_untouched(int devices) {
   int count = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess || count < devices) return false;
+  return cudaGetDeviceCount(&count) == cudaSuccess && count >= devices;
+}
+
+bool begin(int devices) {
+  if (!begin_untouched(devices)) return false;
   for (int device = devices - 1; device >= 0; --device) load(device);
   must(cudaSetDevice(0), "cudaSetDevice");
   (void)cudaGetLastError();
