@@ -42,7 +42,7 @@ run_ctest() {
 }
 : > "$log"
 run_ctest -L gpu "$@"
-[ $# != 0 ] || run_ctest -R '^(examples[.](cuda_training|bleed_through|libtorch_.*)|recipes[.])' -E refuses
+[ $# != 0 ] || run_ctest -R '^(examples[.](cuda_training|bleed_through|libtorch_.*|nccl_training|mpi_training)|recipes[.]|mpi[.])' -E refuses
 [ $# != 0 ] || run_ctest -R '^strict[.](nvcc[.])?fmt_newer[.]'
 sed -n 's/^ *[0-9]*\/[0-9]* Test *#[0-9]*: \(.*[^ .]\) \.\.*[ *]*\([A-Z][A-Za-z]*\).* \([0-9.]* sec\)$/\1|\2|\3/p' "$log" |
   while IFS='|' read -r name outcome seconds; do row "$name" "$outcome" "$seconds"; done
