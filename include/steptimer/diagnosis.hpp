@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 
@@ -54,10 +55,11 @@ namespace detail {
 /// Of a summary that contradicts itself, the nearest share there can be.
 inline double share_in_range(double percent) noexcept { return (std::min)((std::max)(percent, 0.0), 100.0); }
 
-/// With one decimal, rounded down: what is below a threshold also reads as below it.
-inline std::string percent_text(double percent) {
+/// With one decimal, rounded, but not up to a limit that it is below: it also reads as below it, and only all as 100 %.
+inline std::string percent_text(double percent, std::initializer_list<double> limits) {
   long tenths = std::lround(10 * percent);
-  if (static_cast<double>(tenths) / 10 > percent) --tenths;
+  for (const double limit : limits)
+    if (percent < limit && static_cast<double>(tenths) / 10 >= limit) --tenths;
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
 }
 
@@ -70,10 +72,15 @@ inline std::string times_faster(double speedup) {
 
 inline bool can_be_told(const std::optional<double>& speedup) noexcept { return speedup && *speedup < 1e6; }
 
+inline std::string wait_text(const Diagnosis& d, const DiagnosisThresholds& thresholds) {
+  return percent_text(*d.data_wait_percent, {thresholds.data_moderate_percent, thresholds.data_high_percent, 100});
+}
+
 inline std::string advice_on_data(const Diagnosis& d, const DiagnosisThresholds& thresholds, bool on_device) {
   std::string text = d.bottleneck == Bottleneck::data_high ? "highly data-bound: " : "moderately data-bound: ";
-  text += percent_text(*d.data_wait_percent) + (on_device ? " of device time" : " of the time") + " is spent waiting";
-  if (d.fetch_share_percent) text += ", " + percent_text(*d.fetch_share_percent) + " of it for the fetch";
+  text += wait_text(d, thresholds) + (on_device ? " of device time" : " of the time") + " is spent waiting";
+  if (d.fetch_share_percent)
+    text += ", " + percent_text(*d.fetch_share_percent, {thresholds.fetch_percent, 100}) + " of it for the fetch";
   if (can_be_told(d.possible_speedup))
     text += "; hiding it would make the run up to " + times_faster(*d.possible_speedup);
   if (!d.fetch_share_percent)
@@ -84,9 +91,9 @@ inline std::string advice_on_data(const Diagnosis& d, const DiagnosisThresholds&
          "step is queued";
 }
 
-inline std::string advice_on_steps(const Diagnosis& d, bool on_device) {
+inline std::string advice_on_steps(const Diagnosis& d, const DiagnosisThresholds& thresholds, bool on_device) {
   std::string text = on_device ? "device-bound: " : "compute-bound: ";
-  text += percent_text(*d.data_wait_percent) + " of the time is spent waiting for data";
+  text += wait_text(d, thresholds) + " of the time is spent waiting for data";
   if (can_be_told(d.possible_speedup))
     text += ", and hiding it would make the run at most " + times_faster(*d.possible_speedup);
   return text + "; make the step itself faster (larger batches, mixed precision, fused kernels)";
@@ -130,12 +137,12 @@ inline Diagnosis diagnose(const StepSummary& summary, const DiagnosisThresholds&
     d.advice = detail::advice_on_data(d, thresholds, on_device);
   } else if (on_device && drained >= thresholds.drained_percent) {
     d.bottleneck = Bottleneck::host;
-    d.advice = "host-bound: in " + detail::percent_text(drained) +
+    d.advice = "host-bound: in " + detail::percent_text(drained, {100}) +
                " of the steps the device had run dry before the host ended the step; look for a wait within the step "
                "(reading the loss), or launch less: fused kernels, CUDA graphs";
   } else {
     d.bottleneck = Bottleneck::device;
-    d.advice = detail::advice_on_steps(d, on_device);
+    d.advice = detail::advice_on_steps(d, thresholds, on_device);
   }
   return d;
 }

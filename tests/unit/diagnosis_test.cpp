@@ -96,6 +96,18 @@ TEST_CASE("a percentage below a threshold also reads as below it") {
   StepSummary drained = run(1ms, 0ns, 996);
   drained.device_steps = 1000;
   CHECK(says(diagnose(drained), "in 99.6 % of the steps"));
+  drained.drained_steps = 99996;
+  drained.device_steps = 100000;
+  CHECK(says(diagnose(drained), "in 99.9 % of the steps"));
+  StepSummary fetched = run(500us, 500us);
+  fetched.fetches = 100;
+  fetched.exposed_fetch_total = 100 * 249800ns;
+  CHECK(says(diagnose(fetched), "49.9 % of it for the fetch; hiding"));
+}
+
+TEST_CASE("elsewhere a percentage is rounded as the lines beside it round it") {
+  CHECK(says(diagnose(run(99264us, 736us)), "device-bound: 0.7 %"));
+  CHECK(says(diagnose(run(60240us, 39760us)), "highly data-bound: 39.8 %"));
 }
 
 TEST_CASE("a percentage of whole tenths reads as it is") {
@@ -178,7 +190,7 @@ TEST_CASE("on the host's own timeline a loop without waits is compute-bound") {
   StepSummary sum = run(1ms, 10us);
   sum.device_steps = 0;
   CHECK(diagnose(sum).bottleneck == Bottleneck::device);
-  CHECK(says(diagnose(sum), "compute-bound: 0.9 % of the time"));
+  CHECK(says(diagnose(sum), "compute-bound: 1.0 % of the time"));
   sum.data_total = 100 * 1ms;
   CHECK(says(diagnose(sum), "50.0 % of the time is spent waiting"));
 }
