@@ -38,10 +38,11 @@ class TextLine {
   }
   /// The same, with a blank for each control character: it would move the cursor, or worse.
   void append_printable(std::string_view text) noexcept {
-    for (text = cut(text, capacity - size_); !text.empty();) {
-      const std::size_t control = control_character_bytes(text);
-      text_[size_++] = control > 0 ? ' ' : text.front();
-      text.remove_prefix(control > 0 ? control : 1);
+    text = cut(text, capacity - size_);
+    for (std::size_t i = 0; i < text.size();) {
+      const std::size_t control = control_character_bytes(text.substr(i));
+      text_[size_++] = control > 0 ? ' ' : text[i];
+      i += control > 0 ? control : 1;
     }
   }
   void append_number(std::uint64_t number) noexcept {
