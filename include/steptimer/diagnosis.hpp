@@ -70,7 +70,10 @@ inline std::string times_faster(double speedup) {
   return std::to_string(hundredths / 100) + (rest < 10 ? ".0" : ".") + std::to_string(rest) + " times faster";
 }
 
-inline bool can_be_told(const std::optional<double>& speedup) noexcept { return speedup && *speedup < 1e6; }
+/// Not a gain that reads as 1.00, nor one without end.
+inline bool can_be_told(const std::optional<double>& speedup) noexcept {
+  return speedup && *speedup >= 1.005 && *speedup < 1e6;
+}
 
 inline std::string wait_text(const Diagnosis& d, const DiagnosisThresholds& thresholds) {
   return percent_text(*d.data_wait_percent, {thresholds.data_moderate_percent, thresholds.data_high_percent, 100});

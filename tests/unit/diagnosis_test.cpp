@@ -122,6 +122,7 @@ TEST_CASE("a wait below the thresholds is told with what hiding it would win") {
   CHECK(says(diagnose(run(951us, 49us)),
              "device-bound: 4.9 % of the time is spent waiting for data, and hiding it would make the run at most 1.05 "
              "times faster; make the step itself faster"));
+  CHECK(says(diagnose(run(100ms, 1us)), "device-bound: 0.0 % of the time is spent waiting for data; make"));
   DiagnosisThresholds lenient;
   lenient.data_moderate_percent = 60;
   lenient.data_high_percent = 80;
