@@ -10,6 +10,7 @@
 #include <steptimer/step_distribution.hpp>
 #include <steptimer/steptimer.hpp>
 #include <steptimer/tee.hpp>
+#include <string_view>
 #include <utility>
 
 #include "common/batch_loader.hpp"
@@ -35,6 +36,7 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits, 
   steptimer::StepDistribution distribution;
   steptimer::StepTimerOptions timer_options;
   timer_options.on_record = steptimer::tee(line, distribution, files);
+  if (!options.quiet) timer_options.on_warning = [&line](std::string_view warning) { line.print(warning); };
   steptimer::CpuTimer timer({}, timer_options);
   const auto mark = [&](const char* phase) {
     if (options.phases) timer.mark(phase);
@@ -52,8 +54,8 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits, 
       }
       timer.on_batch_start();  // the batch is in hand: from here on it is not data wait
       learned += network.train(batch, shape.learning_rate(step, loader.steps()), mark);
-      timer.on_batch_end(batch.size());
       if (line.due() || i + 1 == loader.steps_per_epoch()) line.text(progress_text(epoch, options.epochs, learned));
+      timer.on_batch_end(batch.size());  // shows the line where it is due
     }
     timer.pause();  // the evaluation is no wait for data
     held_out = network.evaluate(digits.held_out);

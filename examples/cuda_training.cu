@@ -15,6 +15,7 @@
 #include <steptimer/step_distribution.hpp>
 #include <steptimer/steptimer.hpp>
 #include <steptimer/tee.hpp>
+#include <string_view>
 #include <utility>
 
 #include "common/batch_feeder.hpp"
@@ -69,6 +70,7 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits, 
   steptimer::StepTimerOptions timer_options;
   timer_options.warmup_steps = 5;  // CUDA loads a kernel at its first launch
   timer_options.on_record = steptimer::tee(line, distribution, files);
+  if (!options.quiet) timer_options.on_warning = [&line](std::string_view warning) { line.print(warning); };
   steptimer::CudaTimer timer(stream, timer_options);  // after the stream, so that it goes first
   const auto mark = [&](const char* phase) {
     if (options.phases) timer.mark(phase);
@@ -76,6 +78,9 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits, 
   const WaitForDevice wait_at_the_end;
   Score held_out;
   Score learned;
+  const auto update_text = [&](std::uint64_t epoch) {
+    line.text(progress_text(epoch, options.epochs, learned) + host_clock_text(timer.window()));
+  };
 
   const std::uint64_t steps = loader.steps();
   std::uint64_t step = 0;
@@ -89,7 +94,8 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits, 
       network.train(batch->pixels(), batch->labels(), batch->size(), shape.learning_rate(step, steps), stream, mark);
       if (reads_loss) network.queue_score_read(stream);
       feeder.give_back(*batch, stream);
-      timer.on_batch_end(batch->size());
+      if (line.due()) update_text(epoch);
+      timer.on_batch_end(batch->size());  // shows the line where it is due
 
       if (++step < steps) {
         const auto fetching = timer.fetch();
@@ -99,10 +105,8 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits, 
         stream.wait();
         learned = network.score();
       }
-      if (line.due() || i == loader.steps_per_epoch()) {
-        line.text(progress_text(epoch, options.epochs, learned) + host_clock_text(timer.window()));
-      }
     }
+    update_text(epoch);
     timer.pause();  // the evaluation is no wait for data
     held_out = held_out_digits.evaluate(network, options.batch, stream);
   }

@@ -150,8 +150,8 @@ TrainingReport pretrain(torch::nn::Sequential& encoder, const torch::Tensor& ima
       TwoViews(images, options.loader_delay()),
       torch::data::DataLoaderOptions(options.batch).workers(options.prefetch).drop_last(true));
   const std::uint64_t steps_per_epoch = static_cast<std::uint64_t>(images.size(0)) / options.batch;
-  steptimer::StepTimer timer{libtorch_timeline(), with_warmup(5)};
   steptimer::ProgressLine line(options.epochs * steps_per_epoch, options.quiet ? nullptr : stdout, progress_interval);
+  steptimer::StepTimer timer{libtorch_timeline(), shown_on(line, options.quiet)};
   Score found;  // how many views found their partner
 
   for (std::uint64_t epoch = 1; epoch <= options.epochs; ++epoch) {
@@ -164,9 +164,8 @@ TrainingReport pretrain(torch::nn::Sequential& encoder, const torch::Tensor& ima
       torch::nn::functional::cross_entropy(search.logits, search.partners).backward();  // NT-Xent
       optimizer.step();
       if (options.reads_loss(++step, steps_per_epoch)) found = read_score(search.logits, search.partners);
-      timer.on_batch_end(options.batch);
-      if (const auto record = timer.last()) line.add(*record);
-      if (line.due()) line.text(progress_text(epoch, options.epochs, found));
+      if (line.due() || step == steps_per_epoch) line.text(progress_text(epoch, options.epochs, found));
+      timer.on_batch_end(options.batch);  // shows the line where it is due
     }
   }
   timer.finish();

@@ -68,8 +68,8 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits) 
       UpscaledDigits(to_tensors(digits.training), options.loader_delay()),
       torch::data::DataLoaderOptions(options.batch).workers(options.prefetch));
   const std::uint64_t steps_per_epoch = (digits.training.size() + options.batch - 1) / options.batch;
-  steptimer::StepTimer timer{libtorch_timeline(), with_warmup(5)};
   steptimer::ProgressLine line(options.epochs * steps_per_epoch, options.quiet ? nullptr : stdout, progress_interval);
+  steptimer::StepTimer timer{libtorch_timeline(), shown_on(line, options.quiet)};
   Score learned;
 
   for (std::uint64_t epoch = 1; epoch <= options.epochs; ++epoch) {
@@ -83,9 +83,8 @@ TrainingReport train(const TrainingOptions& options, const DigitsSplit& digits) 
       torch::nn::functional::cross_entropy(outputs, labels).backward();
       optimizer.step();
       if (options.reads_loss(++step, steps_per_epoch)) learned = read_score(outputs, labels);
-      timer.on_batch_end(static_cast<std::uint64_t>(labels.size(0)));
-      if (const auto record = timer.last()) line.add(*record);
-      if (line.due()) line.text(progress_text(epoch, options.epochs, learned));
+      if (line.due() || step == steps_per_epoch) line.text(progress_text(epoch, options.epochs, learned));
+      timer.on_batch_end(static_cast<std::uint64_t>(labels.size(0)));  // shows the line where it is due
     }
   }
   timer.finish();

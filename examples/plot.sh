@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Draws the CSV of a training (cpu_training --csv steps.csv) as a picture: batch and data time of each step stacked, the
-# data wait of the last 100 steps as a line, and the five slowest steps marked.
+# data wait of the last 100 steps as a line, and the five slowest batches marked.
 #
 #   examples/plot.sh steps.csv [steps.png]
 set -euo pipefail
@@ -52,6 +52,6 @@ set style fill solid 1.0 noborder
 plot "$work/steps" using 1:(\$2 + \$3) with fillsteps lc rgb "#e8a33d" title "data", \
      "$work/steps" using 1:2 with fillsteps lc rgb "#4b7bb5" title "batch", \
      "$work/steps" using 1:4 axes x1y2 with lines lw 2 lc rgb "#222222" title "data_wait", \
-     "$work/slowest" using 1:(\$2 + \$3 > $top ? $top : \$2 + \$3) with points pt 9 ps 1.5 lc rgb "#c0392b" title "slowest steps"
+     "$work/slowest" using 1:(\$2 + \$3 > $top ? $top : \$2 + \$3) with points pt 9 ps 1.5 lc rgb "#c0392b" title "slowest batches"
 END
 echo "$png"

@@ -38,6 +38,16 @@ namespace {
 
 using namespace example;
 
+/// "profiling/phase/forward" as "steptimer_last_phase_forward": such a name is of letters, digits and underscores.
+std::string prometheus_name(std::string_view metric) {
+  std::string name = "steptimer_last_";
+  for (const char c : metric.substr(metric.find('/') + 1)) {
+    const bool allowed = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    name += allowed ? c : '_';
+  }
+  return name;
+}
+
 /// What the training thread publishes after each step.
 struct Timing {
   steptimer::StepSummary total;
@@ -67,8 +77,7 @@ class TimingMetrics : public prometheus::Collectable {
                 in_seconds(timing.total.wall_total));
     if (timing.total.steps == 0) return families;
     steptimer::for_each_metric(timing.last, [&families](std::string_view name, double value) {
-      name.remove_prefix(name.rfind('/') + 1);
-      add_gauge(families, "steptimer_last_" + std::string(name), "Of the last step; times in seconds.", value);
+      add_gauge(families, prometheus_name(name), "Of the last step; times in seconds.", value);
     });
     return families;
   }
@@ -114,9 +123,12 @@ steptimer::StepSummary train(const DigitsSplit& digits, const BatchLoaderOptions
 
   const auto end = std::chrono::steady_clock::now() + time;
   for (std::uint64_t step = 0; step < loader.steps() && std::chrono::steady_clock::now() < end; ++step) {
-    loader.next(batch);
+    {
+      const auto fetching = timer.fetch();
+      loader.next(batch);
+    }
     timer.on_batch_start();
-    network.train(batch, shape.learning_rate(step, loader.steps()));
+    network.train(batch, shape.learning_rate(step, loader.steps()), [&](const char* phase) { timer.mark(phase); });
     timer.on_batch_end(batch.size());
   }
   timer.finish();

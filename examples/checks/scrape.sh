@@ -43,7 +43,7 @@ for name in steps_total items_total batch_seconds_total data_seconds_total wall_
   [ -n "$before" ] && [ -n "$after" ] || stop "steptimer_$name is missing in: $second"
   awk -v a="$before" -v b="$after" 'BEGIN { exit !(b > a) }' || stop "steptimer_$name went from $before to $after"
 done
-for name in batch_time data_time wall_gap host_batch_time; do
+for name in batch_time data_time wall_gap host_batch_time fetch_time exposed_fetch phase_forward phase_backward; do
   seconds=$(value "steptimer_last_$name" "$second")
   awk -v s="$seconds" 'BEGIN { exit !(s != "" && s > 0 && s < 10) }' || stop "steptimer_last_$name is '$seconds'"
 done

@@ -2,9 +2,11 @@
 
 #include <torch/torch.h>
 
-#include <cstdint>
+#include <functional>
 #include <stdexcept>
+#include <steptimer/progress_line.hpp>
 #include <steptimer/steptimer.hpp>
+#include <string_view>
 
 #ifdef STEPTIMER_EXAMPLES_LIBTORCH_CUDA
 #include <c10/cuda/CUDAStream.h>
@@ -45,10 +47,13 @@ inline torch::Tensor page_locked(const torch::Tensor& values) { return values; }
 
 #endif
 
-/// The first steps load kernels and choose algorithms: they stay out of the summary.
-inline steptimer::StepTimerOptions with_warmup(std::uint64_t steps) {
+/// Options of a timer whose steps the line shows, and whose warnings stand above it where it is shown. The first steps load
+/// kernels and choose algorithms: they stay out of the summary.
+inline steptimer::StepTimerOptions shown_on(steptimer::ProgressLine& line, bool quiet) {
   steptimer::StepTimerOptions options;
-  options.warmup_steps = steps;
+  options.warmup_steps = 5;
+  options.on_record = std::ref(line);
+  if (!quiet) options.on_warning = [&line](std::string_view warning) { line.print(warning); };
   return options;
 }
 

@@ -35,10 +35,12 @@ enum class Device { host, behind_host };
 /// Between two lines of progress where the output is no terminal.
 constexpr std::chrono::seconds progress_interval{1};
 
-/// What a training program adds to its line of progress.
+/// What a training program adds to its line of progress. Before a loss was read there is none to be shown.
 inline std::string progress_text(std::uint64_t epoch, std::uint64_t epochs, const Score& score) {
-  return format_text("epoch %llu/%llu loss %.3f acc %.1f %%", static_cast<unsigned long long>(epoch),
-                     static_cast<unsigned long long>(epochs), score.loss(), 100 * score.accuracy());
+  std::string text =
+      format_text("epoch %llu/%llu", static_cast<unsigned long long>(epoch), static_cast<unsigned long long>(epochs));
+  if (score.digits > 0) text += format_text(" loss %.3f acc %.1f %%", score.loss(), 100 * score.accuracy());
+  return text;
 }
 
 /// What a host clock alone would claim where the line says data_wait.

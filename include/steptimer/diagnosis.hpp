@@ -3,26 +3,29 @@
 
 #include "detail/macros_keep.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 
+#include "detail/durations.hpp"
 #include "step_summary.hpp"
 
 namespace steptimer {
 
 /// What a run would have to get rid of to be faster.
 enum class Bottleneck {
-  unknown,        ///< too few steps to tell
+  unknown,        ///< too few steps to tell, or too short ones
   device,         ///< the steps themselves: the timeline hardly waits
   data_moderate,  ///< waiting between steps, from DiagnosisThresholds::data_moderate_percent on
   data_high,      ///< waiting between steps, from DiagnosisThresholds::data_high_percent on
   host,           ///< the device waits within the steps: launches are too slow, or the host waits for a result
 };
 
-/// Where one diagnosis ends and the next begins. Percentages from 0 to 100; the defaults are ours.
+/// Where one diagnosis ends and the next begins. Percentages from 0 to 100, and one that is NaN never applies; the
+/// defaults are ours.
 struct DiagnosisThresholds {
   double data_moderate_percent = 5;  ///< of data_wait
   double data_high_percent = 20;     ///< of data_wait
@@ -37,9 +40,9 @@ struct Diagnosis {
   Bottleneck bottleneck = Bottleneck::unknown;
   /// One sentence: what was seen, the gain at stake, and what to try next.
   std::string advice;
-  /// That of the summary.
+  /// That of the summary, 0 to 100.
   std::optional<double> data_wait_percent;
-  /// Of the data wait, what was spent on fetching; absent without fetch scopes.
+  /// Of the data wait, what was spent on fetching, 0 to 100; absent without fetch scopes.
   std::optional<double> fetch_share_percent;
   /// So many times faster the run could be at most if nothing had to wait for data.
   ///
@@ -49,32 +52,54 @@ struct Diagnosis {
 
 namespace detail {
 
-/// A number with a point in any locale, rounded to so many decimals; for advice, so no more than a million.
-inline std::string decimal(double number, int decimals) {
-  long scale = 1;
-  for (int i = 0; i < decimals; ++i) scale *= 10;
-  const long scaled = std::lround(number * static_cast<double>(scale));
-  std::string text = std::to_string(scaled / scale);
-  if (decimals == 0) return text;
-  std::string rest = std::to_string(scaled % scale);
-  while (rest.size() < static_cast<std::size_t>(decimals)) rest.insert(0, "0");
-  return text + "." + rest;
+/// Of a summary that contradicts itself, the nearest share there can be.
+inline double share_in_range(double percent) noexcept { return (std::min)((std::max)(percent, 0.0), 100.0); }
+
+/// With one decimal, rounded, but not up to a limit that it is below: it also reads as below it, and only all as 100 %.
+inline std::string percent_text(double percent, std::initializer_list<double> limits) {
+  long tenths = std::lround(10 * percent);
+  for (const double limit : limits)
+    if (percent < limit && static_cast<double>(tenths) / 10 >= limit) --tenths;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
 }
 
-inline std::string percent_text(double percent) { return decimal(percent, percent < 9.95 ? 1 : 0) + " %"; }
+/// "1.59 times faster", with a point in any locale; for numbers up to a million.
+inline std::string times_faster(double speedup) {
+  const long hundredths = std::lround(100 * speedup);
+  const long rest = hundredths % 100;
+  return std::to_string(hundredths / 100) + (rest < 10 ? ".0" : ".") + std::to_string(rest) + " times faster";
+}
+
+/// Not a gain that reads as 1.00, nor one without end.
+inline bool can_be_told(const std::optional<double>& speedup) noexcept {
+  return speedup && *speedup >= 1.005 && *speedup < 1e6;
+}
+
+inline std::string wait_text(const Diagnosis& d, const DiagnosisThresholds& thresholds) {
+  return percent_text(*d.data_wait_percent, {thresholds.data_moderate_percent, thresholds.data_high_percent, 100});
+}
 
 inline std::string advice_on_data(const Diagnosis& d, const DiagnosisThresholds& thresholds, bool on_device) {
   std::string text = d.bottleneck == Bottleneck::data_high ? "highly data-bound: " : "moderately data-bound: ";
-  text += percent_text(*d.data_wait_percent) + (on_device ? " of device time" : " of the time") + " is spent waiting";
-  if (d.fetch_share_percent) text += ", " + percent_text(*d.fetch_share_percent) + " of it for the fetch";
-  if (d.possible_speedup && *d.possible_speedup < 1e6)
-    text += "; hiding it would make the run up to " + decimal(*d.possible_speedup, 2) + " times faster";
+  text += wait_text(d, thresholds) + (on_device ? " of device time" : " of the time") + " is spent waiting";
+  if (d.fetch_share_percent)
+    text += ", " + percent_text(*d.fetch_share_percent, {thresholds.fetch_percent, 100}) + " of it for the fetch";
+  if (can_be_told(d.possible_speedup))
+    text += "; hiding it would make the run up to " + times_faster(*d.possible_speedup);
   if (!d.fetch_share_percent)
     return text + "; try prefetching or more loader threads, and fetch() around the loader to see its part";
   if (*d.fetch_share_percent >= thresholds.fetch_percent) return text + "; try prefetching or more loader threads";
   return text +
          "; look at the other work between steps (logging, checkpoints, copies): do it less often, or after the next "
          "step is queued";
+}
+
+inline std::string advice_on_steps(const Diagnosis& d, const DiagnosisThresholds& thresholds, bool on_device) {
+  std::string text = on_device ? "device-bound: " : "compute-bound: ";
+  text += wait_text(d, thresholds) + " of the time is spent waiting for data";
+  if (can_be_told(d.possible_speedup))
+    text += ", and hiding it would make the run at most " + times_faster(*d.possible_speedup);
+  return text + "; make the step itself faster (larger batches, mixed precision, fused kernels)";
 }
 
 }  // namespace detail
@@ -88,32 +113,39 @@ inline std::string advice_on_data(const Diagnosis& d, const DiagnosisThresholds&
 /// Errors:   throws std::bad_alloc where memory is out, as any std::string does; not for hooks.
 inline Diagnosis diagnose(const StepSummary& summary, const DiagnosisThresholds& thresholds = {}) {
   Diagnosis d;
-  d.data_wait_percent = summary.data_wait_percent();
-  if (summary.gaps < thresholds.min_steps || !d.data_wait_percent) {
-    d.advice = "too few steps to tell: " + std::to_string(summary.gaps) + " of " +
-               std::to_string(thresholds.min_steps) + " with a next start measured; let it run on";
+  if (const auto percent = summary.data_wait_percent()) d.data_wait_percent = detail::share_in_range(*percent);
+  const std::uint64_t needed = (std::max)(thresholds.min_steps, std::uint64_t{1});
+  if (summary.gaps < needed) {
+    d.advice = "too few steps to tell: " + std::to_string(summary.gaps) + " of " + std::to_string(needed) +
+               " with a next start measured; let it run on";
+    return d;
+  }
+  if (!d.data_wait_percent) {
+    d.advice = "the steps are too short for this clock to see: " + std::to_string(summary.gaps) +
+               " of them took no time; take several as one, between one pair of hooks";
     return d;
   }
   const double wait = *d.data_wait_percent;
   if (wait < 100) d.possible_speedup = 100 / (100 - wait);
-  if (summary.fetches > 0) d.fetch_share_percent = detail::percent(summary.exposed_fetch_total, summary.data_total);
+  const auto fetch = detail::percent(summary.exposed_fetch_total, summary.data_total);
+  if (summary.fetches > 0 && fetch) d.fetch_share_percent = detail::share_in_range(*fetch);
 
   const bool on_device = summary.device_steps > 0;
-  const double drained =
-      on_device ? 100 * static_cast<double>(summary.drained_steps) / static_cast<double>(summary.device_steps) : 0;
-  if (wait >= thresholds.data_moderate_percent) {
-    d.bottleneck = wait >= thresholds.data_high_percent ? Bottleneck::data_high : Bottleneck::data_moderate;
+  const double drained = on_device ? detail::share_in_range(100 * static_cast<double>(summary.drained_steps) /
+                                                            static_cast<double>(summary.device_steps))
+                                   : 0;
+  const bool is_high = wait >= thresholds.data_high_percent;
+  if (is_high || wait >= thresholds.data_moderate_percent) {
+    d.bottleneck = is_high ? Bottleneck::data_high : Bottleneck::data_moderate;
     d.advice = detail::advice_on_data(d, thresholds, on_device);
   } else if (on_device && drained >= thresholds.drained_percent) {
     d.bottleneck = Bottleneck::host;
-    d.advice = "host-bound: in " + detail::percent_text(drained) +
+    d.advice = "host-bound: in " + detail::percent_text(drained, {100}) +
                " of the steps the device had run dry before the host ended the step; look for a wait within the step "
                "(reading the loss), or launch less: fused kernels, CUDA graphs";
   } else {
     d.bottleneck = Bottleneck::device;
-    d.advice = std::string(on_device ? "device-bound: " : "compute-bound: ") + "only " + detail::percent_text(wait) +
-               " of the time is spent waiting for data, so a faster loader gains nothing; make the step itself faster "
-               "(larger batches, mixed precision, fused kernels)";
+    d.advice = detail::advice_on_steps(d, thresholds, on_device);
   }
   return d;
 }

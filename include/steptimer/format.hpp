@@ -61,11 +61,27 @@ inline void append_percent(LineBuffer& line, std::optional<double> percent) {
     fmt::format_to(std::back_inserter(line), "n/a");
 }
 
-inline void append_rate(LineBuffer& line, std::optional<double> per_second, const char* what) {
-  if (per_second)
-    fmt::format_to(std::back_inserter(line), "{:.1f} {}/s", *per_second, what);
+/// With one decimal below 1000, in whole above, and as a power of ten where whole numbers are too long to read.
+inline void append_short(LineBuffer& line, double number) {
+  constexpr double too_long = 1e15;
+  if (number >= too_long)
+    fmt::format_to(std::back_inserter(line), "{:.2e}", number);
   else
-    fmt::format_to(std::back_inserter(line), "n/a {}/s", what);
+    fmt::format_to(std::back_inserter(line), "{:.{}f}", number, number < 999.95 ? 1 : 0);
+}
+
+/// "98.8 steps/s", or where that would be less than one, "41.0 s/step".
+inline void append_rate(LineBuffer& line, std::optional<double> per_second, const char* unit) {
+  auto out = std::back_inserter(line);
+  if (!per_second) {
+    fmt::format_to(out, "n/a {}s/s", unit);
+  } else if (*per_second > 0 && *per_second < 1) {
+    append_short(line, 1 / *per_second);
+    fmt::format_to(out, " s/{}", unit);
+  } else {
+    append_short(line, *per_second);
+    fmt::format_to(out, " {}s/s", unit);
+  }
 }
 
 inline void append_text(LineBuffer& line, std::string_view text) {
@@ -100,10 +116,10 @@ inline void append_line(LineBuffer& line, const StepRecord& record, HostClock ho
 inline void append_line(LineBuffer& line, const StepSummary& summary, HostClock host_clock) {
   append_times(line, summary, summary.data_mean(), summary.batch_mean(), host_clock);
   append_text(line, " | ");
-  append_rate(line, summary.steps_per_second(), "steps");
+  append_rate(line, summary.steps_per_second(), "step");
   if (summary.items > 0) {
     append_text(line, " | ");
-    append_rate(line, summary.items_per_second(), "items");
+    append_rate(line, summary.items_per_second(), "item");
   }
   fmt::format_to(std::back_inserter(line), " | {} steps", summary.steps);
 }
@@ -221,7 +237,8 @@ template <>
 struct fmt::formatter<steptimer::StepRecord> : steptimer::detail::HostLineFormatter<steptimer::StepRecord> {};
 
 /// "data_wait 10.0 % | data 10.0 ms | batch 90.0 ms | 10.0 steps/s | 100 steps": the share as a ratio of sums, mean
-/// times, whole cycles per second; with items, their rate too. With h: as for a record.
+/// times, whole cycles per second, or seconds a step where that is less than one; with items, their rate too. With h: as
+/// for a record.
 template <>
 struct fmt::formatter<steptimer::StepSummary> : steptimer::detail::HostLineFormatter<steptimer::StepSummary> {};
 
@@ -238,7 +255,7 @@ struct fmt::formatter<steptimer::StepDistribution> : steptimer::detail::LineForm
 template <>
 struct fmt::formatter<steptimer::JobSummary> : steptimer::detail::LineFormatter<steptimer::JobSummary> {};
 
-/// The advice: "highly data-bound: 37 % of device time is spent waiting; ...".
+/// The advice: "highly data-bound: 37.0 % of device time is spent waiting; ...".
 template <>
 struct fmt::formatter<steptimer::Diagnosis> : steptimer::detail::LineFormatter<steptimer::Diagnosis> {};
 

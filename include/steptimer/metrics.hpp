@@ -8,7 +8,9 @@
 #include "detail/macros_keep.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <string_view>
 
@@ -34,6 +36,21 @@ class MetricVisitor {
   void rate(std::string_view name, std::optional<double> per_second) {
     if (per_second) f_(name, *per_second);
   }
+  void mean(std::string_view name, std::chrono::nanoseconds total, std::uint64_t n) {
+    if (n > 0) f_(name, static_cast<double>(total.count()) / (1e9 * static_cast<double>(n)));
+  }
+  void fraction(std::string_view name, std::uint64_t part, std::uint64_t whole) {
+    if (whole > 0) f_(name, static_cast<double>(part) / static_cast<double>(whole));
+  }
+  void phases(const StepSummary& summary) {
+    for (std::size_t i = 0; i < summary.phase_count; ++i) {
+      const PhaseTotal& phase = summary.phases[i];
+      if (*phase.name == '\0') continue;
+      char name[sizeof "profiling/phase/" + sizeof phase.name];
+      std::snprintf(name, sizeof name, "profiling/phase/%s", phase.name);
+      mean(name, phase.total, phase.steps);
+    }
+  }
 
  private:
   F& f_;
@@ -43,8 +60,11 @@ class MetricVisitor {
 
 /// Calls f(name, value) for each number of a record that is there.
 ///
-/// Units:    seconds; shares 0 to 1; counts as they are. Names are string literals, `profiling/...`.
-/// Blocking: what f does.
+/// Units:    seconds; shares 0 to 1; counts as they are, device_drained 0 or 1.
+/// Names:    string literals, `profiling/...`. Only that of a phase, `profiling/phase/forward`, is put together, so f copies
+///           what it keeps; it has the first 23 bytes of what was given to mark(). Phases of one name are one metric, their
+///           mean; what comes before the first mark has no name and no metric.
+/// Blocking: what f does; no memory is asked for.
 template <class F>
 void for_each_metric(const StepRecord& record, F&& f) {
   detail::MetricVisitor<F> visit(f);
@@ -58,10 +78,15 @@ void for_each_metric(const StepRecord& record, F&& f) {
   visit.share("profiling/host_data_wait", record.host_data_wait_percent());
   visit.count("profiling/step", record.step);
   visit.count("profiling/items", record.items);
+  visit.seconds("profiling/fetch_time", record.fetch_time);
+  visit.seconds("profiling/exposed_fetch", record.exposed_fetch);
+  if (record.device_drained) visit.count("profiling/device_drained", *record.device_drained ? 1 : 0);
+  visit.count("profiling/steps_ahead", record.steps_ahead);
+  visit.phases(summary_of(record));
 }
 
-/// The same for a summary: data_time and batch_time are means, data_wait is the ratio of sums. An empty summary has its
-/// counts, which are 0, and nothing else.
+/// The same for a summary: data_time, batch_time, fetch_time, exposed_fetch and phases are means, data_wait is the ratio of
+/// sums, device_drained a share of steps. An empty summary has its counts, which are 0, and nothing else.
 template <class F>
 void for_each_metric(const StepSummary& summary, F&& f) {
   detail::MetricVisitor<F> visit(f);
@@ -80,6 +105,8 @@ void for_each_metric(const StepSummary& summary, F&& f) {
   visit.seconds("profiling/batch_min", summary.batch_min);
   visit.seconds("profiling/batch_max", summary.batch_max);
   visit.count("profiling/slowest_step", summary.slowest_step);
+  visit.fraction("profiling/device_drained", summary.drained_steps, summary.device_steps);
+  visit.phases(summary);
   if (summary.gaps == 0) return;
   visit.seconds("profiling/data_total", summary.data_total);
   visit.seconds("profiling/data_min", summary.data_min);
@@ -89,6 +116,8 @@ void for_each_metric(const StepSummary& summary, F&& f) {
   visit.seconds("profiling/batch_in_gaps", summary.batch_in_gaps);
   visit.seconds("profiling/host_batch_in_gaps", summary.host_batch_in_gaps);
   visit.seconds("profiling/host_wall_total", summary.host_wall_total);
+  visit.mean("profiling/fetch_time", summary.fetch_total, summary.fetches);
+  visit.mean("profiling/exposed_fetch", summary.exposed_fetch_total, summary.fetches);
 }
 
 }  // namespace steptimer

@@ -2,13 +2,15 @@
 ///
 ///     steptimer::ProgressLine line(total_steps);   // on stderr
 ///     options.on_record = std::ref(line);
+///     options.on_warning = [&](std::string_view warning) { line.print(warning); };   // above the line, not into it
 ///     ...
-///     line.text("loss 0.31");
+///     if (line.due()) line.text("loss 0.31");
+///     timer.on_batch_end(items);                   // here the line is drawn
 ///     ...
 ///     timer.finish();   // the last steps
 ///     line.finish();
 ///
-///     step 123/1350 9 % [###-----------------] | data_wait 40.1 % | 3162 items/s | 0:12, ETA 1:58 | loss 0.31
+///     step 123/1350 9 % [#-------------------] | data_wait 40.0 % | 320.0 items/s | 0:12, ETA 2:02 | loss 0.31
 #pragma once
 
 #include "detail/macros_keep.hpp"
@@ -31,14 +33,19 @@ namespace steptimer {
 
 /// Shows the records it is given, and times nothing itself.
 ///
-/// On a terminal the line is redrawn in place, at most ten times a second, without colour, and cut to the width so
-/// that it never wraps: a byte is taken for a column, so other alphabets are cut a little early. Elsewhere (a file, a
-/// pipe) whole lines come at an interval and at the end.
+/// On a terminal the line is redrawn in place, at most ten times a second and without colour. Elsewhere (a file, a pipe)
+/// whole lines come at an interval and at the end.
 ///
+/// Width:    the line never wraps. Where it does not fit, the bar gives way, then, where there is a text, the rate and
+///           the time; of what still does not fit, whole fields. A byte is taken for a column, so other alphabets give
+///           way a little early. One line a terminal: two would draw over each other. After a terminal was made narrower,
+///           what had wrapped stays above.
 /// Use:      `options.on_record = std::ref(line)`, or add() by hand. It can be neither copied nor moved.
 /// Shows:    the step whose record came last; data_wait and rate of the last 100 records, items/s where items are
 ///           counted; the time on the host's clock, from the timer's first start to the end of that step; and how long
 ///           the rest takes at the pace kept so far, pauses included and warm-up left out. "n/a" for what is not known.
+///           Where not every step is measured (StepTimerOptions::sample_every, stale steps), a run ends at the last
+///           measured step, perhaps 91/100.
 /// Blocking: as `out` does. Drawing takes some ten microseconds, and on_record is called between two steps: where the
 ///           steps run on the host, it is data wait.
 /// Errors:   none thrown, no memory asked for but the room for 100 records; what `out` refuses is lost.
@@ -72,7 +79,8 @@ class BasicProgressLine {
   /// The same, for on_record.
   void operator()(const StepRecord& record) noexcept { add(record); }
 
-  /// Whether the next record will show the line: ask it before putting a text together.
+  /// Whether the next record will show the line: ask it before putting a text together, and just before the call that
+  /// gives the record, which is on_batch_end() where the line is on_record. After it the line has just been drawn.
   bool due() const noexcept { return out_ != nullptr && !finished_ && Clock::now() - shown_at_ >= interval_; }
 
   /// What stands at the end of the line from now on: the first 200 bytes, with blanks for control characters.
@@ -131,12 +139,12 @@ class BasicProgressLine {
     if (terminal_) {
       const std::size_t width = columns();
       Drawing drawing = cleared();
-      drawing.append(detail::cut(composed(width).view(), width));
+      drawing.append(detail::cut_at_field(fitted(width).view(), width));
       write(drawing.view());
       drawn_ = true;
     } else {
       Drawing whole;
-      whole.append(composed(0).view());
+      whole.append(composed(0, all_parts).view());
       whole.append("\n");
       write(whole.view());
     }
@@ -157,9 +165,28 @@ class BasicProgressLine {
     return blanks;
   }
 
+  /// What stands behind the data wait.
+  struct Parts {
+    bool rate, time, text;
+  };
+  static constexpr Parts all_parts{true, true, true};
+
+  /// The line for this width, still to be cut at a field: where it is too long, with the text rather than rate and time, and
+  /// with these again where the text is too long anyway.
+  Line fitted(std::size_t width) const noexcept {
+    const Line whole = composed(width, all_parts);
+    if (whole.size() <= width || text_.size() == 0) return whole;
+    const Line without_rate = composed(width, {false, true, true});
+    if (without_rate.size() <= width) return without_rate;
+    const Line without_time = composed(width, {false, false, true});
+    const std::size_t before_text = without_time.size() - text_.size();
+    if (detail::cut_at_field(without_time.view(), width).size() > before_text) return without_time;
+    return composed(width, {true, true, false});
+  }
+
   /// The line, with a bar where `width` leaves room for one.
-  Line composed(std::size_t width) const noexcept {
-    const Line details = composed_details();
+  Line composed(std::size_t width, Parts parts) const noexcept {
+    const Line details = composed_details(parts);
     Line line;
     line.append("step ");
     line.append_number(steps_);
@@ -169,7 +196,7 @@ class BasicProgressLine {
       line.append(" ");
       line.append_number(part_done(100));
       line.append(" %");
-      append_bar(line, width, details.size());
+      if (parts.rate) append_bar(line, width, details.size());
     }
     line.append(details.view());
     return line;
@@ -186,7 +213,7 @@ class BasicProgressLine {
     line.append("]");
   }
 
-  Line composed_details() const noexcept {
+  Line composed_details(Parts parts) const noexcept {
     Line line;
     const StepSummary recent = recent_.window(records_kept);
     line.append(" | data_wait ");
@@ -196,23 +223,30 @@ class BasicProgressLine {
     } else {
       line.append("n/a");
     }
-    line.append(" | ");
-    if (recent.items_in_gaps > 0)
-      append_rate(line, recent.items_per_second(), "item");
-    else
-      append_rate(line, recent.steps_per_second(), "step");
+    if (parts.rate) {
+      line.append(" | ");
+      if (recent.items_in_gaps > 0)
+        append_rate(line, recent.items_per_second(), "item");
+      else
+        append_rate(line, recent.steps_per_second(), "step");
+    }
+    if (parts.time) append_time(line);
+    if (parts.text && text_.size() > 0) {
+      line.append(" | ");
+      line.append(text_.view());
+    }
+    return line;
+  }
+
+  void append_time(Line& line) const noexcept {
     line.append(" | ");
     line.append_clock(elapsed_);
-    if (total_ > 0) {
-      line.append(", ETA ");
-      if (const auto rest = time_left())
-        line.append_clock(*rest);
-      else
-        line.append("n/a");
-    }
-    if (text_.size() > 0) line.append(" | ");
-    line.append(text_.view());
-    return line;
+    if (total_ == 0) return;
+    line.append(", ETA ");
+    if (const auto rest = time_left())
+      line.append_clock(*rest);
+    else
+      line.append("n/a");
   }
 
   /// "98.8 steps/s", or where that would be less than one, "12.3 s/step".

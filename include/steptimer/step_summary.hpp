@@ -9,17 +9,19 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "detail/durations.hpp"
+#include "detail/utf8.hpp"
 #include "step_record.hpp"
 
 namespace steptimer {
 
 /// The time of all phases of one name.
 struct PhaseTotal {
-  char name[24] = "";                 ///< as given to mark(), cut to 23 characters
+  char name[24] = "";                 ///< as given to mark(), cut to 23 bytes, between two characters
   std::uint32_t place = 0;            ///< the first among a step's phases that it was seen at
   std::uint64_t steps = 0;            ///< phases of that name
   std::chrono::nanoseconds total{0};  ///< their time
@@ -123,7 +125,9 @@ namespace detail {
 inline void add_phase(StepSummary& sum, const char* name, std::uint32_t place, std::uint64_t steps,
                       std::chrono::nanoseconds time) noexcept {
   PhaseTotal one;
-  for (std::size_t i = 0; i + 1 < sizeof one.name && name[i] != '\0'; ++i) one.name[i] = name[i];
+  std::size_t length = 0;
+  while (length < sizeof one.name && name[length] != '\0') ++length;  // no further: it may be of any length
+  cut({name, length}, sizeof one.name - 1).copy(one.name, sizeof one.name - 1);
   one.place = place;
   const auto is_before = [](const PhaseTotal& a, const PhaseTotal& b) {
     return a.place != b.place ? a.place < b.place : std::strcmp(a.name, b.name) < 0;

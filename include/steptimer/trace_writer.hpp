@@ -37,7 +37,8 @@ namespace steptimer {
 ///           whichever is later. Lengths are measured; where the device track lies beside the host track is this estimate.
 /// Units:    microseconds with three decimals, so that no nanosecond is lost. The stream's locale changes nothing.
 /// Crash:    the file can be opened also when it just ends: each event is a line, and any whole lines of it are an array
-///           but for the closing bracket, which the destructor writes.
+///           but for the closing bracket, which the destructor writes. A last line that a kill has cut, as at CsvWriter,
+///           is to be taken off.
 /// Reset:    a trace is of one run: after StepTimer::reset() its host times would begin again on top of the old ones.
 ///
 /// Blocking, threads, errors, moving and owning are those of CsvWriter.

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
+#include <string_view>
 
 #include <steptimer/csv_writer.hpp>
 #include <steptimer/cuda_backend.hpp>

@@ -2,7 +2,9 @@
 #include <steptimer/format.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "support/catch.hpp"
@@ -51,6 +53,31 @@ TEST_CASE("a summary reads as one line, with items where they were counted") {
   summary = merge(summary, steptimer::summary_of(record));
   CHECK(fmt::format("{}", summary) ==
         "data_wait 10.0 % | data 10.0 ms | batch 90.0 ms | 10.0 steps/s | 160.0 items/s | 2 steps");
+}
+
+TEST_CASE("rates stay readable from steps of minutes to items by the billion") {
+  const auto rates = [](std::chrono::nanoseconds cycle, std::uint64_t items) {
+    StepRecord record = record_of(cycle, 0ns);
+    record.items = items;
+    const std::string line = fmt::format("{}", steptimer::summary_of(record));
+    const std::size_t begin = line.find(" | ", line.find("batch ")) + 3;
+    return line.substr(begin, line.rfind(" | ") - begin);
+  };
+  CHECK(rates(41s, 8) == "41.0 s/step | 5.1 s/item");
+  CHECK(rates(5000s, 0) == "5000 s/step");
+  CHECK(rates(1s, 1) == "1.0 steps/s | 1.0 items/s");
+  CHECK(rates(1s, 999) == "1.0 steps/s | 999.0 items/s");
+  CHECK(rates(2s, 1999) == "2.0 s/step | 999.5 items/s");
+  CHECK(rates(1s, 3162) == "1.0 steps/s | 3162 items/s");
+  CHECK(rates(1ms, 1000000) == "1000 steps/s | 1000000000 items/s");
+  CHECK(rates(1ns, (std::numeric_limits<std::uint64_t>::max)()) == "1000000000 steps/s | 1.84e+28 items/s");
+}
+
+TEST_CASE("items of steps without a next start have no rate") {
+  StepRecord with_gap = record_of(90ms, 10ms), without;
+  without.items = 32;
+  const StepSummary summary = merge(steptimer::summary_of(with_gap), steptimer::summary_of(without));
+  CHECK(fmt::format("{}", summary).find("| 10.0 steps/s | 0.0 items/s |") != std::string::npos);
 }
 
 TEST_CASE("units keep three digits readable from ns to s") {

@@ -1,5 +1,6 @@
 #include <steptimer/metrics.hpp>
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <string_view>
@@ -34,7 +35,40 @@ TEST_CASE("the metrics of a record are its numbers in seconds and shares of 1") 
                                              {"profiling/host_data_wait", 0.96},
                                              {"profiling/step", 41},
                                              {"profiling/items", 32},
+                                             {"profiling/steps_ahead", 0},
                                          });
+}
+
+TEST_CASE("a record's metrics hold its fetch, its device and its phases where they are known") {
+  Metrics metrics = metrics_of(record_with_everything());
+  for (const auto& [name, value] : metrics_of(record_with_gap()))
+    if (name != "profiling/steps_ahead") CHECK(metrics.erase(name) == 1);
+  CHECK(metrics == Metrics{
+                       {"profiling/fetch_time", 0.02},
+                       {"profiling/exposed_fetch", 0.009},
+                       {"profiling/device_drained", 0},
+                       {"profiling/steps_ahead", 3},
+                       {"profiling/phase/a\"b\\c\td\u00e9", 0.060000001},
+                   });
+  steptimer::StepRecord drained = record_with_gap();
+  drained.device_drained = true;
+  CHECK(metrics_of(drained)["profiling/device_drained"] == 1);
+}
+
+TEST_CASE("a phase has one metric, without a name none, and of a long name 23 bytes of whole characters") {
+  using namespace std::chrono_literals;
+  steptimer::StepRecord record;
+  const std::string x(22, 'x'), umlaut = x + "\xc3\xa4";
+  record.phase_count = 5;
+  record.phases[0] = {"", 1ms};
+  record.phases[1] = {"forward", 10ms};
+  record.phases[2] = {umlaut.c_str(), 3ms};
+  record.phases[3] = {"forward", 20ms};
+  record.phases[4] = {"", 5ms};
+  const Metrics metrics = metrics_of(record);
+  CHECK(metrics.at("profiling/phase/forward") == 0.015);  // the mean of those of one name
+  CHECK(metrics.at("profiling/phase/" + x) == 0.003);
+  CHECK(metrics.count("profiling/phase/") == 0);
 }
 
 TEST_CASE("metrics that are absent are left out") {
@@ -44,6 +78,7 @@ TEST_CASE("metrics that are absent are left out") {
                                                 {"profiling/host_batch_time", 1e-9},
                                                 {"profiling/step", 42},
                                                 {"profiling/items", 0},
+                                                {"profiling/steps_ahead", 0},
                                             });
   CHECK(metrics_of(steptimer::StepSummary{}) == Metrics{
                                                     {"profiling/steps", 0},
@@ -93,6 +128,26 @@ TEST_CASE("the metrics of a summary are means, totals, extremes, rates and count
       {"profiling/host_wall_total", 0.25},
   };
   CHECK(metrics_of(merge(merge(summary_of(waited), summary_of(slow)), summary_of(last))) == expected);
+}
+
+TEST_CASE("a summary's fetches and phases are means, and its drained steps a share") {
+  using namespace std::chrono_literals;
+  steptimer::StepRecord one = record_with_everything();
+  steptimer::StepRecord other = one;
+  other.device_drained = true;
+  other.fetch_time = 40ms;
+  other.exposed_fetch = 1ms;
+  other.phases[1].time = 20ms + 1ns;
+  Metrics metrics = metrics_of(merge(summary_of(one), summary_of(other)));
+  CHECK(metrics.at("profiling/fetch_time") == 0.03);
+  CHECK(metrics.at("profiling/exposed_fetch") == 0.005);
+  CHECK(metrics.at("profiling/device_drained") == 0.5);
+  CHECK(metrics.at("profiling/phase/a\"b\\c\td\u00e9") == 0.040000001);
+  CHECK(metrics.count("profiling/steps_ahead") == 0);
+  metrics = metrics_of(merge(summary_of(record_with_gap()), summary_of(record_without_gap())));
+  CHECK(metrics.count("profiling/fetch_time") == 0);
+  CHECK(metrics.count("profiling/exposed_fetch") == 0);
+  CHECK(metrics.count("profiling/device_drained") == 0);
 }
 
 TEST_CASE("a summary without a gap has no metric of waiting") {

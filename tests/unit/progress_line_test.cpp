@@ -239,6 +239,40 @@ TEST_CASE("a text keeps to its line, and to 200 bytes") {
   CHECK(cut.find(std::string(199, 'x') + "\n") != std::string::npos);
 }
 
+TEST_CASE("control characters of two bytes are blanks too, and letters of two bytes stay") {
+  CHECK(shown(0, {record_of(0)},
+              "a\xc2\x9b"
+              "31mb\xc2\x80\xc2\x9f")
+            .find("| a 31mb  \n") != std::string::npos);
+  const std::string letters = "\xc2\xa0\xc2\xb5s \xc3\x84\xc3\x9f \xe2\x82\x80";
+  CHECK(shown(0, {record_of(0)}, letters).find("| " + letters + "\n") != std::string::npos);
+}
+
+TEST_CASE("due() is asked just before on_batch_end(), and the line then shows that step's text") {
+  const TextFile file;
+  Line line(0, file.get(), 300ms);
+  steptimer::StepTimerOptions options;
+  options.on_record = std::ref(line);
+  steptimer::ManualBackend device;
+  steptimer::StepTimer timer{device, options};
+  int texts = 0;
+  for (int step = 0; step < 8; ++step) {
+    timer.on_batch_start();
+    device.advance(60ms);
+    if (line.due()) {
+      line.text("loss of step " + std::to_string(step));
+      ++texts;
+    }
+    timer.on_batch_end();
+    device.advance(40ms);
+    TestClock::advance(100ms);
+  }
+  CHECK(texts == 2);
+  CHECK(file.text() ==
+        "step 3 | data_wait 40.0 % | 10.0 steps/s | 0:00 | loss of step 3\n"
+        "step 6 | data_wait 40.0 % | 10.0 steps/s | 0:00 | loss of step 6\n");
+}
+
 TEST_CASE("where there is no terminal, whole lines come at an interval and at the end") {
   const TextFile file;
   Line line(100, file.get());
@@ -557,20 +591,87 @@ TEST_CASE("the line wraps at no width, whatever its text") {
   }
 }
 
+namespace {
+
+/// What a terminal of so many columns shows of step 123 of 1350.
+std::string shown_at(std::size_t columns, const std::string& text) {
+  const Terminal terminal(static_cast<unsigned short>(columns));
+  Line line(1350, terminal.get());
+  line.text(text);
+  TestClock::advance(100ms);
+  for (const StepRecord& record : first_steps(123, 32)) line.add(record);
+  line.finish();
+  return screen_of(terminal.received(), columns).front();
+}
+
+}  // namespace
+
+TEST_CASE("where the line does not fit, first the bar, then the rate, then the time give way to the text") {
+  if (!has_terminals()) return;
+  const std::string whole =
+      "step 123/1350 9 % [#-------------------] | data_wait 40.0 % | 320.0 items/s | 0:12, ETA 2:02 | loss 0.31";
+  const std::string without_bar = "step 123/1350 9 % | data_wait 40.0 % | 320.0 items/s | 0:12, ETA 2:02 | loss 0.31";
+  const std::string without_rate = "step 123/1350 9 % | data_wait 40.0 % | 0:12, ETA 2:02 | loss 0.31";
+  const std::string without_time = "step 123/1350 9 % | data_wait 40.0 % | loss 0.31";
+  CHECK(shown_at(whole.size() + 1, "loss 0.31") == whole);
+  CHECK(shown_at(without_bar.size() + 1, "loss 0.31") == without_bar);
+  CHECK(shown_at(without_bar.size(), "loss 0.31") == without_rate);
+  CHECK(shown_at(80, "loss 0.31") == without_rate);
+  CHECK(shown_at(without_rate.size() + 1, "loss 0.31") == without_rate);
+  CHECK(shown_at(without_rate.size(), "loss 0.31") == without_time);
+  CHECK(shown_at(without_time.size() + 1, "loss 0.31") == without_time);
+}
+
+TEST_CASE("what does not fit is left out by whole fields, those of the text too, and no number is cut") {
+  if (!has_terminals()) return;
+  const std::string begin = "step 123/1350 9 % | data_wait 40.0 %";
+  const std::string two_fields = "epoch 1/30 loss 0.31 | host clock 95.0 %";
+  CHECK(shown_at(80, two_fields) == begin + " | " + two_fields);
+  CHECK(shown_at(79, two_fields) == begin + " | epoch 1/30 loss 0.31");
+  const std::string too_long(100, '7');  // the others come back for a text that cannot be shown anyway
+  CHECK(shown_at(80, too_long) == begin + " | 320.0 items/s | 0:12, ETA 2:02");
+  CHECK(shown_at(69, too_long) == begin + " | 320.0 items/s");
+  CHECK(shown_at(begin.size() + 1, "") == begin);
+  CHECK(shown_at(begin.size(), "") == "step 123/1350 9 %");
+  CHECK(shown_at(17, "") == "step 123/1350 9");
+  CHECK(shown_at(14, "") == "step 123/1350");
+  CHECK(shown_at(13, "") == "step");
+}
+
 TEST_CASE("no character is cut in two") {
   if (!has_terminals()) return;
-  const std::string character = "\xe6\xad\xa3";
-  for (unsigned short columns = 60; columns <= 80; ++columns) {
-    const Terminal terminal(columns);
-    Line line(0, terminal.get());
-    line.text(character + character + character + character + character + character + character);
-    line.add(record_of(0));
-    line.finish();
-    const std::string received = terminal.received();
-    const std::size_t first = received.find(character);
-    REQUIRE(first != std::string::npos);
-    REQUIRE((received.size() - 1 - first) % character.size() == 0);
+  const std::string text = "\xe6\xad\xa3\xe6\xad\xa3\xe6\xad\xa3\xe6\xad\xa3\xe6\xad\xa3\xe6\xad\xa3";
+  int whole = 0;
+  for (std::size_t columns = 40; columns <= 80; ++columns) {
+    const std::string line = shown_at(columns, text);
+    if (line.find('\xe6') == std::string::npos) continue;
+    CHECK(line.substr(line.rfind(' ') + 1) == text);
+    ++whole;
   }
+  CHECK(whole == 80 - 57);  // as soon as there is room behind the data wait
+}
+
+TEST_CASE("warnings given to print() stand above the line") {
+  if (!has_terminals()) return;
+  const Terminal terminal(100);
+  Line line(0, terminal.get());
+  steptimer::StepTimerOptions options;
+  options.on_record = std::ref(line);
+  options.on_warning = [&](std::string_view warning) { line.print(warning); };
+  steptimer::ManualBackend device;
+  steptimer::StepTimer timer{device, options};
+  for (int step = 0; step < 2; ++step) {
+    timer.on_batch_start();
+    device.advance(60ms);
+    TestClock::advance(100ms);
+    timer.on_batch_end();
+    device.advance(40ms);
+  }
+  timer.on_batch_end();
+  const Screen screen = screen_of(terminal.received(), 100);
+  REQUIRE(screen.size() == 2);
+  CHECK(screen[0] == "steptimer: on_batch_end() came without an open step and is ignored");
+  CHECK(screen[1] == "step 1 | data_wait 40.0 % | 10.0 steps/s | 0:00");
 }
 
 TEST_CASE("a terminal that becomes narrower is drawn on as far as it goes") {
@@ -584,18 +685,22 @@ TEST_CASE("a terminal that becomes narrower is drawn on as far as it goes") {
   terminal.resize(20);
   TestClock::advance(100ms);
   line.add(record_of(1));
-  CHECK(screen_of(terminal.received(), 20) == Screen{"step 2 | data_wait"});
+  CHECK(screen_of(terminal.received(), 20) == Screen{"step 2"});
 }
 
 TEST_CASE("a terminal that does not know its width is taken to have 80 columns") {
   if (!has_terminals()) return;
-  const Terminal terminal(0);
-  Line line(0, terminal.get());
-  line.text(std::string(200, 'x'));
-  line.add(record_of(0));
-  line.finish();
-  const Screen screen = screen_of(terminal.received(), 80);
-  CHECK(screen[0].size() == 79);
+  const std::string begin = "step 1 | data_wait 40.0 %", rest = " | 10.0 steps/s | 0:00";
+  for (const std::size_t length : {29, 30}) {  // the rest of a line of 79 columns, and one more
+    const Terminal terminal(0);
+    Line line(0, terminal.get());
+    const std::string text(length, 'x');
+    line.text(text);
+    line.add(record_of(0));
+    line.finish();
+    const std::string received = terminal.received();
+    CHECK((received.find(begin + rest + " | " + text) != std::string::npos) == (length == 29));
+  }
 }
 
 TEST_CASE("a terminal that hangs up stops nothing") {

@@ -292,3 +292,18 @@ TEST_CASE("of more names than there is room for, those with the first places sta
   CHECK(both.phases[2].total == 1ms);
   CHECK(both.phases[7].steps == 1);
 }
+
+TEST_CASE("a phase's name in summaries is at most 23 bytes of whole characters") {
+  const std::string x(22, 'x');
+  const auto name_in_summary = [](const std::string& name) {
+    StepRecord record;
+    record.phase_count = 1;
+    record.phases[0].name = name.c_str();
+    return names(summary_of(record)).front();
+  };
+  CHECK(name_in_summary(x + "y") == x + "y");
+  CHECK(name_in_summary(x + "yz") == x + "y");
+  CHECK(name_in_summary(x + "\xc3\xa4") == x);
+  CHECK(name_in_summary(x.substr(1) + "\xc3\xa4") == x.substr(1) + "\xc3\xa4");
+  CHECK(name_in_summary(x.substr(2) + "\xf0\x9f\x99\x82") == x.substr(2));
+}

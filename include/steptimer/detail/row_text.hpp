@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "text_line.hpp"
+#include "utf8.hpp"
 
 namespace steptimer {
 namespace detail {

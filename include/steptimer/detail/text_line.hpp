@@ -8,14 +8,18 @@
 #include <cstdio>
 #include <string_view>
 
+#include "utf8.hpp"
+
 namespace steptimer {
 namespace detail {
 
-/// The beginning of `text` that is at most `bytes` long and ends between two characters of UTF-8.
-inline std::string_view cut(std::string_view text, std::size_t bytes) noexcept {
-  if (text.size() <= bytes) return text;
-  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0u) == 0x80u) --bytes;
-  return text.substr(0, bytes);
+/// The beginning of a line that is at most `bytes` long: whole fields, which " | " parts, of the first field whole words.
+/// So no number is cut: its beginning would be another number.
+inline std::string_view cut_at_field(std::string_view line, std::size_t bytes) noexcept {
+  if (line.size() <= bytes) return line;
+  for (const std::string_view between : {std::string_view(" | "), std::string_view(" ")})
+    if (const std::size_t end = line.rfind(between, bytes); end != std::string_view::npos) return line.substr(0, end);
+  return cut(line, bytes);
 }
 
 /// Holds up to `capacity` bytes; what is more is cut off.
@@ -32,11 +36,13 @@ class TextLine {
   void append(char c, std::size_t times) noexcept {
     for (; times > 0 && size_ < capacity; --times) text_[size_++] = c;
   }
-  /// The same, with a blank for what would move the cursor.
+  /// The same, with a blank for each control character: it would move the cursor, or worse.
   void append_printable(std::string_view text) noexcept {
-    for (const char c : cut(text, capacity - size_)) {
-      const auto code = static_cast<unsigned char>(c);
-      text_[size_++] = code < 0x20 || code == 0x7F ? ' ' : c;
+    text = cut(text, capacity - size_);
+    for (std::size_t i = 0; i < text.size();) {
+      const std::size_t control = control_character_bytes(text.substr(i));
+      text_[size_++] = control > 0 ? ' ' : text[i];
+      i += control > 0 ? control : 1;
     }
   }
   void append_number(std::uint64_t number) noexcept {
