@@ -25,7 +25,7 @@ namespace example {
 struct JobReport {
   TrainingReport training;  // timing and distribution are those of all ranks' steps
   steptimer::JobSteps steps;
-  std::vector<steptimer::StepSummary> ranks;  // what each rank's own timer says
+  std::vector<steptimer::StepSummary> ranks;  // what each rank's own timer says; only needed where it is printed
 };
 
 /// How many steps each rank is blamed for.
@@ -58,13 +58,14 @@ inline std::string verdict(const JobReport& report) {
   const double cost = rank ? cost_of(*rank, report, job) : 0;
   if (cost >= least_cost)
     return fmt::format(
-        "all ranks wait for rank {}: its loader costs the job {:.0f} % of its time; it was the last to have its batch "
-        "in "
-        "{} of {} steps",
+        "all ranks wait for rank {}: its loader costs the job {:.0f} % of its time; it had its batch last in {} of {} "
+        "steps",
         *rank, 100 * cost, job.most_blamed.steps, job.steps);
   if (*wait < steptimer::DiagnosisThresholds{}.data_moderate_percent)
     return fmt::format("no rank stands out, and only {:.1f} % of the job's time is spent waiting for data", *wait);
-  return fmt::format("no rank stands out: all of them wait for data alike, {:.0f} % of the job's time", *wait);
+  return fmt::format(
+      "no rank stands out: {:.0f} % of the job's time is spent waiting for data, and no single loader is behind it",
+      *wait);
 }
 
 inline void print_job(const JobReport& report) {
