@@ -83,7 +83,7 @@ class MpiRanks {
   ///
   /// Returns: the exit code.
   int finish(int code) {
-    if (code != 0 && !leaving_together_) MPI_Abort(MPI_COMM_WORLD, code);
+    if (code != 0 && !leaving_together_ && ranks_ > 1) MPI_Abort(MPI_COMM_WORLD, code);
     MPI_Finalize();
     return code;
   }
