@@ -122,9 +122,8 @@ JobReport train(const JobOptions& options, const DigitsSplit& digits, MpiRanks& 
                                job.status().call);
     if (!are_alike)
       throw std::runtime_error(
-          "the ranks ended with different weights, so they have not trained one network; check that all of them run "
-          "the "
-          "same program on processors of one kind");
+          "the ranks ended with different weights, so they have not trained one network; check that all of them run on "
+          "processors of one kind");
   });
   return {{network.evaluate(digits.held_out), loader.steps(), *timing, std::move(*distribution_of_all), timer.status()},
           *steps,
