@@ -120,11 +120,20 @@ inline DigitsSplit split_digits(const Digits& digits) {
   return split;
 }
 
+/// Every ranks-th digit from the rank's own on. All ranks get equally many, so that they take equally many steps; the few
+/// that are left over get lost.
+inline Digits shard_of(const Digits& digits, std::uint32_t rank, std::uint32_t ranks) {
+  Digits shard;
+  for (std::size_t i = rank; shard.size() < digits.size() / ranks; i += ranks)
+    shard.add(digits.image(i), digits.labels[i]);
+  return shard;
+}
+
 /// Refuses a batch that holds more digits than there are to learn from.
-inline void check_batch_fits(std::size_t batch, const Digits& training) {
+inline void check_batch_fits(std::size_t batch, const Digits& training, const char* whose = "to learn from") {
   if (batch <= training.size()) return;
   throw UserError("--batch " + std::to_string(batch) + " is more than the " + std::to_string(training.size()) +
-                  " digits to learn from; use a smaller one");
+                  " digits " + whose + "; use a smaller one");
 }
 
 }  // namespace example

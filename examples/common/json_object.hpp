@@ -7,10 +7,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace example {
 
-/// One line of JSON: an object of numbers, texts and nulls. Keys and texts must not need escaping.
+/// One line of JSON: an object of numbers, texts, nulls, and arrays of such objects. Keys and texts must not need escaping.
 class JsonObject {
  public:
   JsonObject& add(std::string_view key, std::string_view text) { return add_raw(key, '"' + std::string(text) + '"'); }
@@ -27,6 +28,12 @@ class JsonObject {
 
   JsonObject& add(std::string_view key, std::optional<double> number) {
     return number ? add(key, *number) : add_raw(key, "null");
+  }
+
+  JsonObject& add(std::string_view key, const std::vector<JsonObject>& objects) {
+    std::string elements;
+    for (const JsonObject& object : objects) elements += (elements.empty() ? "" : ", ") + object.str();
+    return add_raw(key, '[' + elements + ']');
   }
 
   std::string str() const { return '{' + members_ + '}'; }

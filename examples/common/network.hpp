@@ -23,9 +23,11 @@ class Network {
   }
 
   /// One step of training.
-  /// `mark` is called with the name of each part as it begins.
-  template <class Mark>
-  Score train(const Batch& batch, float learning_rate, Mark&& mark) {
+  /// `mark` is called with the name of each part as it begins, `combine` with each layer's new velocity before the layer
+  /// moves by it. Where several networks that are alike average their velocities there, they average their gradients:
+  /// what the velocity was before is the same in all of them.
+  template <class Mark, class Combine>
+  Score train(const Batch& batch, float learning_rate, Mark&& mark, Combine&& combine) {
     mark("forward");
     forward(batch.pixels.data(), batch.size());
     const Score score = score_logits(batch.labels.data(), batch.size());
@@ -34,9 +36,16 @@ class Network {
     for (std::size_t n = layers_.size(); n-- > 0;) {
       const float* inputs = n == 0 ? batch.pixels.data() : layers_[n - 1].outputs.data();
       if (n > 0) backward(n, batch.size());
-      update(n, inputs, batch.size(), learning_rate);
+      accelerate(n, inputs, batch.size());
+      combine(layers_[n].velocity);
+      move(n, learning_rate);
     }
     return score;
+  }
+
+  template <class Mark>
+  Score train(const Batch& batch, float learning_rate, Mark&& mark) {
+    return train(batch, learning_rate, mark, [](const std::vector<float>&) {});
   }
 
   Score train(const Batch& batch, float learning_rate) {
@@ -47,6 +56,8 @@ class Network {
     forward(digits.pixels.data(), digits.size());
     return score_logits(digits.labels.data(), digits.size());
   }
+
+  const std::vector<float>& parameters(std::size_t layer) const { return layers_[layer].parameters; }
 
  private:
   struct Layer {
@@ -119,7 +130,8 @@ class Network {
     }
   }
 
-  void update(std::size_t n, const float* inputs, std::size_t rows, float learning_rate) {
+  /// Adds the gradient by layer n's parameters to its velocity.
+  void accelerate(std::size_t n, const float* inputs, std::size_t rows) {
     const std::size_t in = shape_.inputs(n);
     const std::size_t out = shape_.outputs(n);
     Layer& layer = layers_[n];
@@ -131,6 +143,10 @@ class Network {
       }
       add_scaled(1.0F, gradient, layer.velocity.data() + in * out, out);
     }
+  }
+
+  void move(std::size_t n, float learning_rate) {
+    Layer& layer = layers_[n];
     add_scaled(-learning_rate, layer.velocity.data(), layer.parameters.data(), layer.parameters.size());
   }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -40,6 +41,13 @@ class OptionTable {
     add_number(std::move(name), "N", wanted, target, min, max, help);
   }
 
+  /// The same for one that may be left away.
+  template <class Integer>
+  void add_count(std::string name, std::optional<Integer>& target, Integer min, Integer max, const std::string& help) {
+    const std::string wanted = "a whole number from " + std::to_string(min) + " to " + std::to_string(max);
+    add_number(std::move(name), "N", wanted, target, min, max, help);
+  }
+
   /// An option that takes a decimal number from 0 to max.
   void add_amount(std::string name, double& target, unsigned max, const std::string& help) {
     const std::string wanted = "a number from 0 to " + std::to_string(max);
@@ -48,13 +56,14 @@ class OptionTable {
 
   /// Reads argv. An option may be written `--name value` or `--name=value`; the last one counts.
   ///
-  /// Returns: false when --help was asked for (and printed), so that there is nothing left to do.
+  /// Returns: false when --help was asked for (and printed to `out`, if there is one), so that there is nothing left to
+  ///          do.
   /// Errors:  UserError for whatever is not in the table or has a wrong value.
-  [[nodiscard]] bool parse(int argc, char** argv) const {
+  [[nodiscard]] bool parse(int argc, char** argv, std::FILE* out = stdout) const {
     for (int i = 1; i < argc; ++i) {
       const std::string_view argument = argv[i];
       if (argument == "--help") {
-        print_help();
+        if (out != nullptr) print_help(out);
         return false;
       }
       const auto equals = argument.find('=');
@@ -80,8 +89,8 @@ class OptionTable {
     std::function<void(std::string_view)> set;
   };
 
-  template <class Number>
-  void add_number(std::string name, std::string value, const std::string& wanted, Number& target, Number min,
+  template <class Number, class Target>
+  void add_number(std::string name, std::string value, const std::string& wanted, Target& target, Number min,
                   Number max, const std::string& help) {
     auto set = [name, wanted, &target, min, max](std::string_view text) {
       Number number{};
@@ -106,6 +115,11 @@ class OptionTable {
     return text;
   }
 
+  template <class Number>
+  static std::string short_text(const std::optional<Number>& number) {
+    return number ? short_text(*number) : "none";
+  }
+
   const Option& find(const std::string& name) const {
     for (const Option& option : options_) {
       if (option.name == name) return option;
@@ -113,13 +127,13 @@ class OptionTable {
     throw UserError("unknown option '" + name + "'; run " + program_ + " --help to see the options there are");
   }
 
-  void print_help() const {
-    std::printf("%s: %s\n\nOptions:\n", program_.c_str(), purpose_.c_str());
+  void print_help(std::FILE* out) const {
+    std::fprintf(out, "%s: %s\n\nOptions:\n", program_.c_str(), purpose_.c_str());
     for (const Option& option : options_) {
       const std::string left = option.name + (option.value.empty() ? "" : " ") + option.value;
-      std::printf("  %-22s %s\n", left.c_str(), option.help.c_str());
+      std::fprintf(out, "  %-22s %s\n", left.c_str(), option.help.c_str());
     }
-    std::printf("  %-22s print this and stop\n", "--help");
+    std::fprintf(out, "  %-22s print this and stop\n", "--help");
   }
 
   std::string program_, purpose_;

@@ -12,9 +12,14 @@ struct UserError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Ends the program with this exit code and without a sentence, where another process of the job has said why.
+struct QuietExit {
+  int code;
+};
+
 /// Runs a program's body and turns what it throws into one sentence on stderr.
 ///
-/// Returns: the exit code: 0, 1 for a failure while running, 2 for a UserError.
+/// Returns: the exit code: 0, 1 for a failure while running, 2 for a UserError, that of a QuietExit.
 template <class Body>
 int run_program(const char* name, Body&& body) noexcept {
   try {
@@ -26,6 +31,8 @@ int run_program(const char* name, Body&& body) noexcept {
   } catch (const UserError& error) {
     std::fprintf(stderr, "%s: %s\n", name, error.what());
     return 2;
+  } catch (const QuietExit& exit) {
+    return exit.code;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", name, error.what());
   } catch (...) {

@@ -1,0 +1,160 @@
+// Learns handwritten digits on several processes, whose gradients are averaged by MPI in every step, and says what the job
+// as a whole waits for. The all-reduce hides the culprit: the rank with the slow loader has the short steps, and all others
+// show long ones and no data wait. Put together step by step, they say which rank it is and what it costs.
+//
+// Try:  mpirun -n 4 mpi_training --slow-rank 2 --loader-delay-ms 5               all wait for rank 2, and the job says so
+//       mpirun -n 4 mpi_training --slow-rank 2 --loader-delay-ms 5 --prefetch 8  loader threads hide it
+//       mpirun -n 4 mpi_training --loader-delay-ms 5                             all wait alike, so nobody is to blame
+
+#include <fmt/core.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <steptimer/format.hpp>
+#include <steptimer/mpi.hpp>
+#include <steptimer/progress_line.hpp>
+#include <steptimer/step_distribution.hpp>
+#include <steptimer/steptimer.hpp>
+#include <steptimer/tee.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/batch_loader.hpp"
+#include "common/data_file.hpp"
+#include "common/digits.hpp"
+#include "common/job_report.hpp"
+#include "common/mpi_ranks.hpp"
+#include "common/network.hpp"
+#include "common/option_table.hpp"
+#include "common/run_program.hpp"
+#include "common/training_options.hpp"
+#include "common/training_report.hpp"
+
+namespace {
+
+using namespace example;
+
+struct JobOptions : TrainingOptions {
+  std::optional<std::uint32_t> slow_rank;
+
+  void add_to(OptionTable& table) {
+    TrainingOptions::add_to(table, 4096);
+    table.add_count("--slow-rank", slow_rank, std::uint32_t{0}, std::uint32_t{65535},
+                    "the only rank that --loader-delay-ms slows");
+  }
+
+  void check(std::uint32_t ranks) const {
+    if (!slow_rank) return;
+    if (*slow_rank >= ranks) {
+      throw UserError("--slow-rank " + std::to_string(*slow_rank) + " is no rank of this job, whose " +
+                      std::to_string(ranks) + " ranks count from 0; name one of them");
+    }
+    if (loader_delay_ms <= 0) throw UserError("--slow-rank slows nothing by itself; give --loader-delay-ms X with it");
+  }
+
+  BatchLoaderOptions loading(std::uint32_t rank) const {
+    const bool is_slow = !slow_rank || *slow_rank == rank;
+    const auto delay = is_slow ? loader_delay() : std::chrono::nanoseconds{0};
+    return {batch, epochs, prefetch, delay, seed + rank};
+  }
+};
+
+/// Of all parameters, bit by bit. Source: G. Fowler, L. C. Noll, K.-P. Vo, FNV-1a, 64 bits.
+std::uint64_t hash_of(const Network& network) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (std::size_t n = 0; n < NetworkShape::layers; ++n) {
+    for (const float parameter : network.parameters(n)) {
+      unsigned char bytes[sizeof parameter];
+      std::memcpy(bytes, &parameter, sizeof parameter);
+      for (const unsigned char byte : bytes) hash = (hash ^ byte) * 0x100000001b3U;
+    }
+  }
+  return hash;
+}
+
+JobReport train(const JobOptions& options, const DigitsSplit& digits, MpiRanks& ranks) {
+  constexpr std::uint64_t steps_a_report = 100, most_steps_kept = 100000;
+  const NetworkShape shape(options.hidden);
+  Network network(shape, options.seed);  // the same on all ranks, and it stays so
+  const Digits shard = shard_of(digits.training, ranks.rank(), ranks.size());
+  BatchLoader loader(shard, options.loading(ranks.rank()));
+  steptimer::MpiJob job(MPI_COMM_WORLD, static_cast<std::size_t>(std::min(loader.steps(), most_steps_kept)));
+  steptimer::ProgressLine line(loader.steps(), ranks.is_first() && !options.quiet ? stdout : nullptr,
+                               progress_interval);
+  steptimer::StepDistribution distribution;
+  steptimer::StepTimerOptions timer_options;
+  timer_options.warmup_steps = 5;
+  timer_options.on_record = steptimer::tee(job, distribution, line);
+  steptimer::CpuTimer timer({}, timer_options);
+  Batch batch;
+
+  for (std::uint64_t step = 0; step < loader.steps(); ++step) {
+    {
+      const auto fetching = timer.fetch();
+      loader.next(batch);
+    }
+    timer.on_batch_start();  // the batch is in hand: what follows is work, or waiting for the other ranks
+    network.train(
+        batch, shape.learning_rate(step, loader.steps()), [](const char*) {},
+        [&](std::vector<float>& velocity) { ranks.average(velocity); });
+    if ((step + 1) % steps_a_report == 0) job.start_report();  // waits for nobody; the answer comes some steps later
+    if (const auto steps = job.poll_report()) line.print(fmt::format("{}", steps->summary()));
+    timer.on_batch_end(batch.size());
+  }
+  timer.finish();
+  line.finish();
+
+  const auto steps = job.report();
+  const auto timing = steptimer::merge_over_ranks(timer.total(), MPI_COMM_WORLD);
+  auto distribution_of_all = steptimer::merge_over_ranks(distribution, MPI_COMM_WORLD);
+  const bool are_alike = ranks.agree_on(hash_of(network));
+  ranks.together([&] {
+    if (!steps || !timing || !distribution_of_all)
+      throw std::runtime_error(std::string("the ranks' times could not be brought together: MPI failed in ") +
+                               job.status().call);
+    if (!are_alike)
+      throw std::runtime_error(
+          "the ranks ended with different weights, so they have not trained one network; check that all of them run on "
+          "processors of one kind");
+  });
+  return {{network.evaluate(digits.held_out), loader.steps(), *timing, std::move(*distribution_of_all), timer.status()},
+          *steps,
+          ranks.gather(timer.total())};
+}
+
+void run(MpiRanks& ranks, int argc, char** argv) {
+  JobOptions options;
+  DigitsSplit digits;
+  bool has_work = false;
+  ranks.together([&] {
+    OptionTable table("mpi_training",
+                      "learns handwritten digits on all ranks of an MPI job and says which rank it waits for");
+    options.add_to(table);
+    has_work = table.parse(argc, argv, ranks.is_first() ? stdout : nullptr);
+    if (!has_work) return;
+    options.check(ranks.size());
+    digits = split_digits(read_digits(options.data.empty() ? find_digits_file(argv[0]) : options.data));
+    check_batch_fits(options.batch, shard_of(digits.training, ranks.rank(), ranks.size()), "of each rank");
+  });
+  if (!has_work) return;
+
+  const JobReport report = train(options, digits, ranks);
+  if (!ranks.is_first()) return;
+  print_job(report);
+  if (options.json) print_job_json("mpi_training", report);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  example::MpiRanks ranks(argc, argv);
+  return ranks.finish(example::run_program("mpi_training", [&] { run(ranks, argc, argv); }));
+}
