@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -35,32 +34,19 @@ inline std::vector<std::uint64_t> blamed_steps(const steptimer::JobSteps& steps)
   return blamed;
 }
 
-/// What the job would save if the loader of this rank were as fast as the slowest of the others, as a share of its time.
-///
-/// Being last most often is not enough to blame a rank: where all loaders are slow, one of them is last by a hair, and a
-/// faster one would gain nothing.
-inline double cost_of(std::size_t guilty, const JobReport& report, const steptimer::JobSummary& job) {
-  const auto waited = [&](std::size_t rank) { return in_seconds(report.ranks[rank].data_mean()).value_or(0); };
-  double others = 0;
-  for (std::size_t rank = 0; rank < report.ranks.size(); ++rank)
-    if (rank != guilty) others = std::max(others, waited(rank));
-  return (waited(guilty) - others) / *in_seconds(job.cycle_mean());
-}
-
 /// One sentence: which rank the job waits for and what that costs, or that it is no single one.
 inline std::string verdict(const JobReport& report) {
-  constexpr double least_cost = 0.01;
   const steptimer::JobSummary job = report.steps.summary();
   const std::optional<double> wait = job.data_wait_percent();
   if (!wait) return "no step was measured on all ranks, so nothing can be said; let it run on";
   if (job.ranks == 1) return steptimer::diagnose(report.training.timing).advice;
-  const auto rank = job.guilty_rank();
-  const double cost = rank ? cost_of(*rank, report, job) : 0;
-  if (cost >= least_cost)
+  if (const auto rank = job.guilty_rank()) {
+    const double cost = 100 * *in_seconds(job.most_blamed.excess) / *in_seconds(job.cycle_total);
     return fmt::format(
-        "all ranks wait for rank {}: its loader costs the job {:.0f} % of its time; it had its batch last in {} of {} "
+        "all ranks wait for rank {}: its loader costs the job {:.1f} % of its time; it had its batch last in {} of {} "
         "steps",
-        *rank, 100 * cost, job.most_blamed.steps, job.steps);
+        *rank, cost, job.most_blamed.steps, job.steps);
+  }
   if (*wait < steptimer::DiagnosisThresholds{}.data_moderate_percent)
     return fmt::format("no rank stands out, and only {:.1f} % of the job's time is spent waiting for data", *wait);
   return fmt::format(

@@ -38,22 +38,24 @@ struct JobStep {
   std::uint32_t ranks = 0;            ///< how many have it; 0 means that there is nothing here
   std::uint32_t turn = 0;             ///< the rank of the stall, counted from the one whose turn it is: see rank_in()
   std::chrono::nanoseconds stall{0};  ///< the largest data_time
-  std::chrono::nanoseconds cycle{0};  ///< the largest wall_gap
-  std::chrono::nanoseconds batch_min{0};  ///< the shortest batch_time
-  std::chrono::nanoseconds batch_max{0};  ///< the longest batch_time
+  std::chrono::nanoseconds least_wait{0};  ///< the smallest data_time
+  std::chrono::nanoseconds cycle{0};       ///< the largest wall_gap
+  std::chrono::nanoseconds batch_min{0};   ///< the shortest batch_time
+  std::chrono::nanoseconds batch_max{0};   ///< the longest batch_time
 
-  /// The rank whose data_time is the stall, in a job of so many ranks. Of equals, the one whose turn it is in this step:
-  /// ranks that always wait alike are named equally often.
+  /// The rank whose data_time is the stall, in a job of so many ranks. Of equals, the one whose turn it is in this step.
   std::uint32_t rank_in(std::uint32_t ranks_of_job) const noexcept {
     return ranks_of_job == 0 ? 0 : static_cast<std::uint32_t>((turn + step % ranks_of_job) % ranks_of_job);
   }
+  /// What the step would have gained, had the rank of the stall waited like the best of the others; alone, all of it.
+  std::chrono::nanoseconds excess() const noexcept { return ranks > 1 ? stall - least_wait : stall; }
 };
 
 static_assert(std::is_trivially_copyable<JobStep>::value, "steps are sent between processes as bytes");
 
 /// The step over the ranks of both, which must have none in common; of two different steps, the later one.
 ///
-/// Source:   ours: maxima, the place of the maximum, a minimum and a sum. Associative and commutative, with JobStep{} as its
+/// Source:   ours: maxima, the place of the maximum, minima and a sum. Associative and commutative, with JobStep{} as its
 ///           neutral element, so ranks can be merged in any order with the same result.
 inline JobStep merge(const JobStep& a, const JobStep& b) noexcept {
   if (b.ranks == 0) return a;
@@ -62,6 +64,7 @@ inline JobStep merge(const JobStep& a, const JobStep& b) noexcept {
   const bool b_stalls = b.stall > a.stall || (b.stall == a.stall && b.turn < a.turn);
   JobStep both = b_stalls ? b : a;
   both.ranks = a.ranks + b.ranks;
+  both.least_wait = (std::min)(a.least_wait, b.least_wait);
   both.cycle = (std::max)(a.cycle, b.cycle);
   both.batch_min = (std::min)(a.batch_min, b.batch_min);
   both.batch_max = (std::max)(a.batch_max, b.batch_max);
@@ -70,9 +73,10 @@ inline JobStep merge(const JobStep& a, const JobStep& b) noexcept {
 
 /// How often a rank was the one that all waited for.
 struct RankBlame {
-  std::uint32_t rank = 0;             ///< the rank
-  std::uint64_t steps = 0;            ///< steps whose stall was its data_time
-  std::chrono::nanoseconds stall{0};  ///< the sum of these stalls
+  std::uint32_t rank = 0;   ///< the rank
+  std::uint64_t steps = 0;  ///< steps whose stall was its data_time
+  std::chrono::nanoseconds excess{
+      0};  ///< what these steps would have gained, had it waited like the best of the others
 };
 
 /// A job's last steps as one.
@@ -80,8 +84,8 @@ struct RankBlame {
 /// Units:    integer nanoseconds, so sums are exact; beyond 292 years they stay at the largest value.
 /// Counted:  the steps that every rank has, warm-up and steps without a gap left out. A step that only some have (stale,
 ///           dropped, not sampled, not measured yet) is in left_out and in no other number.
-/// Blame:    a stall has a rank to its name where it is at least 1 % of its cycle (see JobSteps::summary()); below that it
-///           is noise, and nobody is blamed.
+/// Blame:    a stall has a rank to its name where that rank waited longer than the best of the others, by at least 1 % of
+///           the cycle (see JobSteps::summary()). Where all wait alike, nobody holds the others up, and nobody is blamed.
 struct JobSummary {
   std::uint32_t ranks = 0;                      ///< of the job
   std::uint32_t most_ranks = 0;                 ///< the most ranks that had the same step; fewer: some have none
@@ -148,7 +152,7 @@ static_assert(std::is_trivially_copyable<JobSummary>::value, "summaries are sent
 
 /// The last steps of a job, of each what all its ranks make of it.
 ///
-/// Memory:   48 bytes a step, however many ranks there are; made room for when it is constructed, and that may throw.
+/// Memory:   56 bytes a step, however many ranks there are; made room for when it is constructed, and that may throw.
 /// Threads:  one thread at a time. Blocking: never.
 class JobSteps {
  public:
@@ -195,11 +199,11 @@ class JobSteps {
   /// The window, in steps.
   std::size_t size() const noexcept { return slots_.size(); }
 
-  /// The job's window, in which stalls below `blame_from_percent` of their cycle are nobody's. Throws std::bad_alloc where
-  /// memory is out.
+  /// The job's window, in which stalls are nobody's whose excess is below `blame_from_percent` of their cycle. Throws
+  /// std::bad_alloc where memory is out.
   JobSummary summary(double blame_from_percent = 1.0) const;
 
-  /// All ranks that are blamed for a step, the most blamed first, and of equals the one with the longer stalls. Throws
+  /// All ranks that are blamed for a step, the most blamed first, and of equals the one with the larger excess. Throws
   /// std::bad_alloc where memory is out.
   std::vector<RankBlame> blame(double blame_from_percent = 1.0) const;
 
@@ -211,7 +215,7 @@ class JobSteps {
     step.step = times.step;
     step.ranks = 1;
     step.turn = rank >= whose_turn ? rank - whose_turn : rank + (ranks_ - whose_turn);
-    step.stall = *times.data_time;
+    step.stall = step.least_wait = *times.data_time;
     step.cycle = *times.wall_gap;
     step.batch_min = step.batch_max = times.batch_time;
     place(step);
@@ -234,8 +238,8 @@ class JobSteps {
   }
 
   static bool is_blamed(const JobStep& step, double from_percent) noexcept {
-    return step.stall.count() > 0 &&
-           static_cast<double>(step.stall.count()) * 100.0 >= from_percent * static_cast<double>(step.cycle.count());
+    const auto excess = static_cast<double>(step.excess().count());
+    return excess > 0 && excess * 100.0 >= from_percent * static_cast<double>(step.cycle.count());
   }
 
   std::uint32_t ranks_;
@@ -247,21 +251,21 @@ inline std::vector<RankBlame> JobSteps::blame(double blame_from_percent) const {
   blame.reserve(slots_.size());
   for_each_step([&](const JobStep& step) {
     if (step.ranks == ranks_ && is_blamed(step, blame_from_percent))
-      blame.push_back({step.rank_in(ranks_), 1, step.stall});
+      blame.push_back({step.rank_in(ranks_), 1, step.excess()});
   });
   std::sort(blame.begin(), blame.end(), [](const RankBlame& a, const RankBlame& b) { return a.rank < b.rank; });
   std::size_t ranks = 0;
   for (const RankBlame& one : blame) {
     if (ranks > 0 && blame[ranks - 1].rank == one.rank) {
       ++blame[ranks - 1].steps;
-      blame[ranks - 1].stall = detail::saturating_sum(blame[ranks - 1].stall, one.stall);
+      blame[ranks - 1].excess = detail::saturating_sum(blame[ranks - 1].excess, one.excess);
     } else {
       blame[ranks++] = one;
     }
   }
   blame.resize(ranks);
   std::stable_sort(blame.begin(), blame.end(), [](const RankBlame& a, const RankBlame& b) {
-    return a.steps != b.steps ? a.steps > b.steps : a.stall > b.stall;
+    return a.steps != b.steps ? a.steps > b.steps : a.excess > b.excess;
   });
   return blame;
 }

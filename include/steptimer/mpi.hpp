@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <iterator>
 #include <list>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -69,7 +70,7 @@ class MpiMerge {
   MPI_Op op() const noexcept { return op_; }
 
  private:
-  static void merge_all(void* in, void* in_and_out, int* length, MPI_Datatype*) {
+  static void merge_all(void* in, void* in_and_out, int* length, MPI_Datatype*) {  // NOLINT(readability-non-const-parameter)
     const auto* other = static_cast<const Value*>(in);
     auto* value = static_cast<Value*>(in_and_out);
     for (int i = 0; i < *length; ++i) value[i] = merge(value[i], other[i]);
@@ -119,7 +120,7 @@ inline std::optional<StepDistribution> merge_over_ranks(const StepDistribution& 
 /// Collective: construction, report() and start_report() must be called by every rank of the communicator, in the same
 ///           order, as any collective of MPI. What a rank's window holds by then is its own affair: ranks may have
 ///           different steps in it, or none.
-/// Traffic:  one MPI_Iallreduce of 48 bytes a step of the window, whatever the number of ranks; steps are merged by maxima,
+/// Traffic:  one MPI_Iallreduce of 56 bytes a step of the window, whatever the number of ranks; steps are merged by maxima,
 ///           the place of the maximum, minima and sums. Memory does not grow with the number of ranks either.
 /// Blocking: the call operator, start_report() and poll_report() never wait; construction and report() wait for the other
 ///           ranks. Open MPI goes on with a report only within calls of MPI: those of the training do.
@@ -175,7 +176,7 @@ class MpiJob {
 
   /// The job's own communicator.
   struct Connection {
-    Connection(MPI_Comm comm, std::size_t wanted_window) noexcept;
+    Connection(MPI_Comm of, std::size_t wanted_window) noexcept;
     bool is(int error, const char* call) noexcept;
 
     MPI_Comm comm = MPI_COMM_NULL;

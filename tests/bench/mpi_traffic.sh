@@ -24,7 +24,7 @@ trap 'rm -rf "$work"' EXIT
 # monitored RANKS REPORTS: the program, with its counts in $work/<reports>.<rank>.prof.
 monitored() {
   rm -f "$work/$2".*.prof
-  "$root/tests/mpi/mpirun.sh" mpirun "$1" --mca pml_monitoring_enable 1 --mca pml_monitoring_enable_output 3 \
+  "$root/examples/checks/mpi.sh" mpirun "$1" --mca pml_monitoring_enable 1 --mca pml_monitoring_enable_output 3 \
     --mca pml_monitoring_filename "$work/$2" "$program" "$2" "$window"
 }
 

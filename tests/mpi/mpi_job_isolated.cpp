@@ -263,7 +263,7 @@ void a_report_costs_the_same_for_any_number_of_ranks() {
   feed(job, job.rank());
   seen = {};
   CHECK_THAT_IT_HOLDS(job.report().has_value());
-  CHECK_THAT_IT_HOLDS(seen.reductions == 1 && seen.bytes == 100 * 48);
+  CHECK_THAT_IT_HOLDS(seen.reductions == 1 && seen.bytes == 100 * 56);
 }
 
 void summaries_and_distributions_are_merged() {

@@ -62,7 +62,8 @@ class Warnings {
       case Trouble::mark_refused:
         return "a step could not be marked or measured and is counted as failed; the timer goes on";
       case Trouble::phase_refused:
-        return "mark() could not drop a mark; it is counted in ignored_marks, and the step is measured without the phase";
+        return "mark() could not drop a mark; it is counted in ignored_marks, and the step is measured without the "
+               "phase";
       case Trouble::timeline_lost:
         return "the device cannot be asked for times; the timer has turned itself off, your program goes on";
       case Trouble::on_record_threw: return "on_record threw an exception and is not called again; measuring goes on";
