@@ -243,7 +243,7 @@ TEST_CASE("a rank without a step leaves the job without a number") {
   JobSteps job(3, 10);
   for (std::uint64_t number = 0; number < 10; ++number) {
     job.add(0, step(number, 9ms, 1ms));
-    job.add(2, step(number, 9ms, 1ms));
+    job.add(2, step(number, 5ms, 5ms));
   }
   const JobSummary summary = job.summary();
   CHECK(summary.steps == 0);
