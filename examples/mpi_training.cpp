@@ -10,12 +10,9 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
-#include <optional>
 #include <stdexcept>
 #include <steptimer/format.hpp>
 #include <steptimer/mpi.hpp>
@@ -30,55 +27,18 @@
 #include "common/batch_loader.hpp"
 #include "common/data_file.hpp"
 #include "common/digits.hpp"
+#include "common/job_options.hpp"
 #include "common/job_report.hpp"
 #include "common/mpi_ranks.hpp"
 #include "common/network.hpp"
 #include "common/option_table.hpp"
 #include "common/run_program.hpp"
-#include "common/training_options.hpp"
 #include "common/training_report.hpp"
+#include "common/weights_hash.hpp"
 
 namespace {
 
 using namespace example;
-
-struct JobOptions : TrainingOptions {
-  std::optional<std::uint32_t> slow_rank;
-
-  void add_to(OptionTable& table) {
-    TrainingOptions::add_to(table, 4096);
-    table.add_count("--slow-rank", slow_rank, std::uint32_t{0}, std::uint32_t{65535},
-                    "the only rank that --loader-delay-ms slows");
-  }
-
-  void check(std::uint32_t ranks) const {
-    if (!slow_rank) return;
-    if (*slow_rank >= ranks) {
-      throw UserError("--slow-rank " + std::to_string(*slow_rank) + " is no rank of this job, whose " +
-                      std::to_string(ranks) + " ranks count from 0; name one of them");
-    }
-    if (loader_delay_ms <= 0) throw UserError("--slow-rank slows nothing by itself; give --loader-delay-ms X with it");
-  }
-
-  BatchLoaderOptions loading(std::uint32_t rank) const {
-    const bool is_slow = !slow_rank || *slow_rank == rank;
-    const auto delay = is_slow ? loader_delay() : std::chrono::nanoseconds{0};
-    return {batch, epochs, prefetch, delay, seed + rank};
-  }
-};
-
-/// Of all parameters, bit by bit. Source: G. Fowler, L. C. Noll, K.-P. Vo, FNV-1a, 64 bits.
-std::uint64_t hash_of(const Network& network) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (std::size_t n = 0; n < NetworkShape::layers; ++n) {
-    for (const float parameter : network.parameters(n)) {
-      unsigned char bytes[sizeof parameter];
-      std::memcpy(bytes, &parameter, sizeof parameter);
-      for (const unsigned char byte : bytes) hash = (hash ^ byte) * 0x100000001b3U;
-    }
-  }
-  return hash;
-}
 
 JobReport train(const JobOptions& options, const DigitsSplit& digits, MpiRanks& ranks) {
   constexpr std::uint64_t steps_a_report = 100, most_steps_kept = 100000;
@@ -137,7 +97,7 @@ void run(MpiRanks& ranks, int argc, char** argv) {
   ranks.together([&] {
     OptionTable table("mpi_training",
                       "learns handwritten digits on all ranks of an MPI job and says which rank it waits for");
-    options.add_to(table);
+    options.add_to(table, 4096);
     has_work = table.parse(argc, argv, ranks.is_first() ? stdout : nullptr);
     if (!has_work) return;
     options.check(ranks.size());
@@ -149,7 +109,7 @@ void run(MpiRanks& ranks, int argc, char** argv) {
   const JobReport report = train(options, digits, ranks);
   if (!ranks.is_first()) return;
   print_job(report);
-  if (options.json) print_job_json("mpi_training", report);
+  if (options.json) print_job_json(to_job_json("mpi_training", report));
 }
 
 }  // namespace

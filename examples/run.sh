@@ -23,7 +23,7 @@ check_cmake
 say "building in $build"
 mkdir -p "$build"
 torch=$(torch_folder)
-configure "$build" -DSTEPTIMER_TESTS=OFF ${torch:+"-DSTEPTIMER_TORCH=$torch"}
+configure "$build" -DSTEPTIMER_TESTS=OFF -DSTEPTIMER_NCCL="$(nccl_folder)" ${torch:+"-DSTEPTIMER_TORCH=$torch"}
 cmake --build "$build" --parallel "$(cores)"
 
 # train TITLE PROGRAM ARGUMENTS...: what is tried, how it was called, what it prints.
@@ -93,4 +93,23 @@ else
   train "7. LibTorch: its DataLoader, a convolutional network, and the timer in five lines" \
     libtorch_training "${libtorch_epochs[@]}" --loader-delay-ms 20 --prefetch 4
   explain "The same hooks in a loop that is not ours; its worker threads hide the slow storage."
+fi
+
+if [ ! -x "$build/examples/mpi_training" ] || ! has_mpi; then
+  printf '\n== 8. trains on several ranks over MPI and is left out: it was not built (cmake says why above)\n'
+else
+  ranks=("$root/examples/checks/mpi.sh" mpirun 2 "$build/examples/mpi_training" --quiet --slow-rank 1 --loader-delay-ms 5)
+  printf '\n== 8. Two ranks over MPI, one of them with slow storage\n$ mpirun -n 2 mpi_training %s\n' "${ranks[*]:4}"
+  "${ranks[@]}" < /dev/null
+  explain "The all-reduce hides the culprit: its own steps are short, the other rank's are long and wait for nothing." \
+    "Put together step by step, they say what the job waits for and for whom."
+fi
+
+if [ ! -x "$build/examples/nccl_training" ]; then
+  printf '\n== 9. trains on several GPUs with NCCL and is left out: it was not built (cmake says why above)\n'
+elif lacks_gpu nccl_training; then
+  printf '\n== 9. trains on several GPUs with NCCL and is left out: %s\n' "$reason"
+else
+  train "9. NCCL: a process a GPU" nccl_training "${epochs[@]}" --quiet
+  explain "The same, measured on each GPU's own timeline and brought together by NCCL."
 fi

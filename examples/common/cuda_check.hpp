@@ -22,17 +22,37 @@ inline void check(cudaError_t error, const char* call) {
   throw CudaError(std::string(call) + " failed: " + cudaGetErrorString(error) + advice);
 }
 
+/// What a person can do about a GPU that cannot be used.
+inline UserError no_gpu(cudaError_t error) {
+  return UserError(std::string("there is no GPU to use (") + cudaGetErrorString(error) +
+                   "); run it on a machine with an NVIDIA GPU and its driver");
+}
+
+/// How many GPUs there are.
+///
+/// Errors: UserError where there is none.
+inline int count_gpus() {
+  int gpus = 0;
+  const cudaError_t error = cudaGetDeviceCount(&gpus);
+  if (error != cudaSuccess) throw no_gpu(error);
+  if (gpus == 0) throw no_gpu(cudaErrorNoDevice);
+  return gpus;
+}
+
+/// Makes a GPU current.
+///
+/// Errors: UserError where it cannot be used.
+inline void use_gpu(int gpu) {
+  const cudaError_t error = cudaSetDevice(gpu);
+  if (error != cudaSuccess) throw no_gpu(error);
+}
+
 /// Makes the first GPU current.
 ///
 /// Errors: UserError where there is no GPU that can be used.
 inline void use_first_gpu() {
-  int gpus = 0;
-  cudaError_t error = cudaGetDeviceCount(&gpus);
-  if (error == cudaSuccess && gpus == 0) error = cudaErrorNoDevice;
-  if (error == cudaSuccess) error = cudaSetDevice(0);
-  if (error == cudaSuccess) return;
-  throw UserError(std::string("there is no GPU to use (") + cudaGetErrorString(error) +
-                  "); run it on a machine with an NVIDIA GPU and its driver");
+  (void)count_gpus();
+  use_gpu(0);
 }
 
 }  // namespace example

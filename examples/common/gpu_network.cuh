@@ -14,7 +14,7 @@
 
 namespace example {
 
-/// NetworkShape on a GPU. Every call only queues work on the stream; the host waits nowhere in here.
+/// NetworkShape on a GPU. Calls only queue work on the stream; the host waits nowhere but in parameters().
 class GpuNetwork {
  public:
   GpuNetwork(const NetworkShape& shape, std::size_t max_rows, std::uint64_t seed) : shape_(shape) {
@@ -31,14 +31,23 @@ class GpuNetwork {
   void train(const float* inputs, const std::uint8_t* labels, std::size_t digits, float learning_rate,
              cudaStream_t stream, Mark&& mark) {
     const auto rows = static_cast<unsigned>(digits);
-    mark("forward");
-    forward(inputs, rows, stream);
-    score_logits(labels, layers_.back().gradient.data(), rows, stream);
-    mark("backward");
-    for (std::size_t n = NetworkShape::layers; n-- > 0;) {
-      if (n > 0) backward(n, rows, stream);
-      update(n, n > 0 ? layers_[n - 1].outputs.data() : inputs, rows, learning_rate, stream);
-    }
+    learn(inputs, labels, rows, stream, mark,
+          [&](std::size_t n, const float* layer_inputs) { update(n, layer_inputs, rows, learning_rate, stream); });
+  }
+
+  /// The same, with combine(velocity, size) called to queue what is to happen to each layer's new velocity on the device
+  /// before the layer moves by it. Where several networks that are alike average their velocities there, they average
+  /// their gradients: what the velocity was before is the same in all of them.
+  template <class Combine>
+  void train_combined(const float* inputs, const std::uint8_t* labels, std::size_t digits, float learning_rate,
+                      cudaStream_t stream, Combine&& combine) {
+    const auto rows = static_cast<unsigned>(digits);
+    const auto no_mark = [](const char*) {};
+    learn(inputs, labels, rows, stream, no_mark, [&](std::size_t n, const float* layer_inputs) {
+      accelerate(n, layer_inputs, rows, stream);
+      combine(layers_[n].velocity.data(), shape_.parameters(n));
+      move(n, learning_rate, stream);
+    });
   }
 
   void train(const float* inputs, const std::uint8_t* labels, std::size_t digits, float learning_rate,
@@ -60,6 +69,16 @@ class GpuNetwork {
     check(cudaMemsetAsync(score_.data(), 0, sizeof(Score), stream), "cudaMemsetAsync");
   }
 
+  /// A layer's parameters, copied to the host. Waits for the device.
+  std::vector<float> parameters(std::size_t n) const {
+    std::vector<float> values(shape_.parameters(n));
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    check(
+        cudaMemcpy(values.data(), layers_[n].parameters.data(), values.size() * sizeof(float), cudaMemcpyDeviceToHost),
+        "cudaMemcpy");
+    return values;
+  }
+
   /// The score read last. Only to be asked for when the stream has been waited for.
   const Score& score() const { return *host_score_.data(); }
 
@@ -74,6 +93,19 @@ class GpuNetwork {
   static unsigned blocks(unsigned numbers) { return (numbers + threads - 1) / threads; }
   unsigned in(std::size_t n) const { return static_cast<unsigned>(shape_.inputs(n)); }
   unsigned out(std::size_t n) const { return static_cast<unsigned>(shape_.outputs(n)); }
+
+  template <class Mark, class Update>
+  void learn(const float* inputs, const std::uint8_t* labels, unsigned rows, cudaStream_t stream, Mark&& mark,
+             Update&& update_layer) {
+    mark("forward");
+    forward(inputs, rows, stream);
+    score_logits(labels, layers_.back().gradient.data(), rows, stream);
+    mark("backward");
+    for (std::size_t n = NetworkShape::layers; n-- > 0;) {
+      if (n > 0) backward(n, rows, stream);
+      update_layer(n, n > 0 ? layers_[n - 1].outputs.data() : inputs);
+    }
+  }
 
   void forward(const float* inputs, unsigned rows, cudaStream_t stream) {
     for (std::size_t n = 0; n < NetworkShape::layers; ++n) {
@@ -106,6 +138,21 @@ class GpuNetwork {
         inputs, layer.gradient.data(), layer.parameters.data(), layer.velocity.data(), rows, in(n), out(n),
         learning_rate, NetworkShape::momentum);
     check(cudaGetLastError(), "the launch of kernels::update");
+  }
+
+  void accelerate(std::size_t n, const float* inputs, unsigned rows, cudaStream_t stream) {
+    const Layer& layer = layers_[n];
+    kernels::accelerate<<<blocks((in(n) + 1) * out(n)), threads, 0, stream>>>(
+        inputs, layer.gradient.data(), layer.velocity.data(), rows, in(n), out(n), NetworkShape::momentum);
+    check(cudaGetLastError(), "the launch of kernels::accelerate");
+  }
+
+  void move(std::size_t n, float learning_rate, cudaStream_t stream) {
+    const Layer& layer = layers_[n];
+    const unsigned size = (in(n) + 1) * out(n);
+    kernels::move<<<blocks(size), threads, 0, stream>>>(layer.parameters.data(), layer.velocity.data(), size,
+                                                        learning_rate);
+    check(cudaGetLastError(), "the launch of kernels::move");
   }
 
   NetworkShape shape_;

@@ -70,7 +70,7 @@ inline void print_job(const JobReport& report) {
 
 /// One line for programs to read; null for what is not known. What does not begin with job_ or guilty_ is, as in other
 /// programs, the sum over the timers' own steps.
-inline void print_job_json(const char* program, const JobReport& report) {
+inline JsonObject to_job_json(const char* program, const JobReport& report) {
   const steptimer::JobSummary job = report.steps.summary();
   const std::vector<std::uint64_t> blamed = blamed_steps(report.steps);
   const auto guilty = job.guilty_rank();
@@ -84,17 +84,18 @@ inline void print_job_json(const char* program, const JobReport& report) {
                         .add("data_mean_s", in_seconds(own.data_mean()))
                         .add("blamed_steps", blamed[rank]));
   }
-  const JsonObject json = to_json(program, report.training)
-                              .add("ranks", std::uint64_t{job.ranks})
-                              .add("job_data_wait_percent", job.data_wait_percent())
-                              .add("job_steps", job.steps)
-                              .add("left_out", job.left_out)
-                              .add("stall_mean_s", in_seconds(job.stall_mean()))
-                              .add("cycle_mean_s", in_seconds(job.cycle_mean()))
-                              .add("guilty_rank", guilty ? std::optional<double>(*guilty) : std::nullopt)
-                              .add("guilty_share", job.blamed_share())
-                              .add("per_rank", ranks);
-  std::printf("%s\n", json.str().c_str());
+  return to_json(program, report.training)
+      .add("ranks", std::uint64_t{job.ranks})
+      .add("job_data_wait_percent", job.data_wait_percent())
+      .add("job_steps", job.steps)
+      .add("left_out", job.left_out)
+      .add("stall_mean_s", in_seconds(job.stall_mean()))
+      .add("cycle_mean_s", in_seconds(job.cycle_mean()))
+      .add("guilty_rank", guilty ? std::optional<double>(*guilty) : std::nullopt)
+      .add("guilty_share", job.blamed_share())
+      .add("per_rank", ranks);
 }
+
+inline void print_job_json(const JsonObject& json) { std::printf("%s\n", json.str().c_str()); }
 
 }  // namespace example

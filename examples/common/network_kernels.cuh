@@ -62,11 +62,9 @@ __global__ void backward(const float* gradient, const float* parameters, const f
   gradient_below[number] = inputs[number] > 0 ? sum : 0.0F;
 }
 
-/// Gradient of the parameters, and a step of SGD with momentum against it.
-__global__ void update(const float* inputs, const float* gradient, float* parameters, float* velocity, unsigned rows,
-                       unsigned in, unsigned out, float learning_rate, float momentum) {
-  const unsigned number = thread_number();
-  if (number >= (in + 1) * out) return;
+/// The velocity of a parameter, of SGD with momentum, after its gradient was added.
+__device__ inline float accelerated(unsigned number, const float* inputs, const float* gradient, const float* velocity,
+                                    unsigned rows, unsigned in, unsigned out, float momentum) {
   const unsigned i = number / out;
   const unsigned o = number % out;
   float sum = 0;
@@ -74,8 +72,28 @@ __global__ void update(const float* inputs, const float* gradient, float* parame
     const float input = i < in ? inputs[row * in + i] : 1.0F;
     sum += input * gradient[row * out + o];
   }
-  velocity[number] = momentum * velocity[number] + sum;
+  return momentum * velocity[number] + sum;
+}
+
+/// Gradient of the parameters, and a step of SGD with momentum against it.
+__global__ void update(const float* inputs, const float* gradient, float* parameters, float* velocity, unsigned rows,
+                       unsigned in, unsigned out, float learning_rate, float momentum) {
+  const unsigned number = thread_number();
+  if (number >= (in + 1) * out) return;
+  velocity[number] = accelerated(number, inputs, gradient, velocity, rows, in, out, momentum);
   parameters[number] -= learning_rate * velocity[number];
+}
+
+/// The same in two halves, for what has to happen to the velocity in between.
+__global__ void accelerate(const float* inputs, const float* gradient, float* velocity, unsigned rows, unsigned in,
+                           unsigned out, float momentum) {
+  const unsigned number = thread_number();
+  if (number < (in + 1) * out)
+    velocity[number] = accelerated(number, inputs, gradient, velocity, rows, in, out, momentum);
+}
+__global__ void move(float* parameters, const float* velocity, unsigned size, float learning_rate) {
+  const unsigned number = thread_number();
+  if (number < size) parameters[number] -= learning_rate * velocity[number];
 }
 
 }  // namespace example::kernels

@@ -24,11 +24,11 @@ build=$root/build/gpu
 say "building in $build"
 mkdir -p "$build"
 configure "$build" -DSTEPTIMER_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=native -DSTEPTIMER_TEST_FMT="$newer_fmt" \
-  -DSTEPTIMER_TORCH="$torch"
+  -DSTEPTIMER_TORCH="$torch" -DSTEPTIMER_NCCL="$(nccl_folder)"
 grep -q '^CMAKE_CUDA_COMPILER:.*=/' "$build/CMakeCache.txt" || stop "needs nvcc, and CMake found none (CUDACXX names one)"
 cmake --build "$build" --parallel "$(cores)" \
   --target steptimer_gpu_programs soak steptimer_example_cuda_training steptimer_example_bleed_through \
-  steptimer_recipes ${torch:+steptimer_example_libtorch_training steptimer_example_libtorch_simclr}
+  steptimer_recipes steptimer_job_examples ${torch:+steptimer_example_libtorch_training steptimer_example_libtorch_simclr}
 
 result=0
 table=$build/table.txt
@@ -88,6 +88,8 @@ if [ $# = 0 ]; then
     program libtorch_training '^data_wait' --quiet
     program libtorch_simclr '^data_wait' --quiet
   fi
+  ! grep -q 'steptimer_example_nccl_training' "$build/CMakeCache.txt" "$build/build.ninja" 2> /dev/null ||
+    program nccl_training '^job data_wait' --quiet --sync-every 1 --loader-delay-ms 5
   program soak 'steps started' --timeline cuda
   # Under it everything takes longer and a stream's queue is shorter.
   sanitized steptimer_gpu_tests_legacy '~[timing]~[deep-queue]'
