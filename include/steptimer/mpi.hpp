@@ -70,8 +70,8 @@ class MpiMerge {
   MPI_Op op() const noexcept { return op_; }
 
  private:
-  static void merge_all(void* in, void* in_and_out, int* length,
-                        MPI_Datatype*) {  // NOLINT(readability-non-const-parameter)
+  // NOLINTNEXTLINE(readability-non-const-parameter): it is MPI's own signature
+  static void merge_all(void* in, void* in_and_out, int* length, MPI_Datatype*) {
     const auto* other = static_cast<const Value*>(in);
     auto* value = static_cast<Value*>(in_and_out);
     for (int i = 0; i < *length; ++i) value[i] = merge(value[i], other[i]);
