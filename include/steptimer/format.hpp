@@ -20,7 +20,7 @@
 #include <string_view>
 
 #include "diagnosis.hpp"
-#include "job_summary.hpp"
+#include "job_totals.hpp"
 #include "step_counts.hpp"
 #include "step_distribution.hpp"
 #include "step_record.hpp"
