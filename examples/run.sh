@@ -58,7 +58,7 @@ explain "A step takes about what it took before; what slows this run down is 'da
   "A faster processor would not help it; a faster loader would."
 
 train "3. The same slow storage, with loader threads that fetch ahead" \
-  cpu_training "${epochs[@]}" --loader-delay-ms 4 --prefetch 4 --csv "$build/steps.csv" --trace "$build/trace.json"
+  cpu_training "${epochs[@]}" --loader-delay-ms 4 --prefetch 4 --phases --csv "$build/steps.csv" --trace "$build/trace.json"
 if command -v gnuplot > /dev/null; then
   printf 'picture    %s\n' "$("$root/examples/plot.sh" "$build/steps.csv")"
 else

@@ -29,19 +29,24 @@ def summary_writer(folder):
 
 def scalars(record):
     """Names and values of what a record knows; shares run from 0 to 1, times are seconds."""
-    for name in ("batch_time", "data_time"):
+    for name in ("batch_time", "data_time", "fetch_time", "exposed_fetch"):
         if record[f"{name}_s"] is not None:
             yield f"profiling/{name}", record[f"{name}_s"]
     for name in ("data_wait", "host_data_wait"):
         if record[f"{name}_percent"] is not None:
             yield f"profiling/{name}", record[f"{name}_percent"] / 100
+    if record["device_drained"] is not None:
+        yield "profiling/device_drained", float(record["device_drained"])
+    for phase in record["phases"]:
+        if phase["name"]:
+            yield f"profiling/phase/{phase['name']}", phase["time_s"]
 
 
 def main():
     if len(sys.argv) != 3:
         stop("usage: examples/tensorboard.py steps.jsonl FOLDER")
     try:
-        with open(sys.argv[1], encoding="ascii") as lines:
+        with open(sys.argv[1], encoding="utf-8") as lines:
             records = [json.loads(line) for line in lines]
             values = [(record["step"], list(scalars(record))) for record in records if not record["warmup"]]
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -24,8 +24,12 @@ case $what in
   tensorboard)
     python3 -c 'import torch.utils.tensorboard' 2> /dev/null || python3 -c 'import tensorboardX' 2> /dev/null ||
       skip "python3 has neither tensorboard with PyTorch nor tensorboardX"
-    "$training" --epochs 2 --hidden 16 --quiet --jsonl "$folder/steps.jsonl" > /dev/null
+    "$training" --epochs 2 --hidden 16 --phases --quiet --jsonl "$folder/steps.jsonl" > /dev/null
     [ "$(python3 "$examples/tensorboard.py" "$folder/steps.jsonl" "$folder/runs")" = "90 steps in $folder/runs" ]
     grep -q profiling/data_wait "$folder"/runs/events.*
+    grep -q profiling/phase/backward "$folder"/runs/events.*
+    if python3 -c 'import tensorboard.backend.event_processing.event_accumulator' 2> /dev/null; then
+      python3 "$examples/checks/read_events.py" "$folder/steps.jsonl" "$folder/runs"
+    fi
     ;;
 esac
