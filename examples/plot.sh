@@ -17,7 +17,10 @@ png=${2:-${csv%.csv}.png}
 command -v gnuplot > /dev/null || stop "gnuplot is needed: apt-get install gnuplot-nox"
 [ -r "$csv" ] || stop "$csv cannot be read; name a file that --csv has written"
 for column in step batch_time_s data_time_s warmup; do
-  head -n 1 "$csv" | tr ',' '\n' | grep -qx "$column" || stop "$csv has no column $column; name a file that --csv has written"
+  case ,$(head -n 1 "$csv"), in
+    *",$column,"*) ;;
+    *) stop "$csv has no column $column; name a file that --csv has written" ;;
+  esac
 done
 
 work=$(mktemp -d)
@@ -32,7 +35,7 @@ awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; next }
     old_data[place] = known ? data : 0; old_cycle[place] = known ? data + batch : 0
     print $at["step"], batch, data, (cycles > 0 ? 100 * waits / cycles : 0) }' "$csv" > "$work/steps"
 [ -s "$work/steps" ] || stop "$csv holds no steps but warm-up; train for longer"
-sort -k2,2nr "$work/steps" | head -n 5 > "$work/slowest"
+sort -k2,2nr "$work/steps" | awk 'NR <= 5' > "$work/slowest"  # head would leave sort without a reader
 # Half as high again as 99 of 100 steps, so that a few slow ones do not flatten the rest.
 top=$(awk '{ print $2 + $3 }' "$work/steps" | sort -n | awk '{ a[NR] = $1 } END { print 1.5 * a[int((NR * 99 + 99) / 100)] }')
 

@@ -11,4 +11,5 @@ export OMPI_MCA_mpi_yield_when_idle=1                   # a rank that waits leav
 export OMPI_MCA_plm=isolated OMPI_MCA_btl=self,vader  # neither ssh nor a network interface
 export OMPI_MCA_btl_vader_single_copy_mechanism=none  # where a container forbids it, Open MPI says so on stderr
 export OMPI_MCA_orte_execute_quiet=1                  # of a rank that fails, its own sentence is enough
+export HWLOC_HIDE_ERRORS=2                            # it complains where no /sys is mounted
 exec "$mpiexec" -n "$ranks" "$@" < /dev/null

@@ -15,7 +15,7 @@ mkdir -p "$folder"
 case $what in
   plot)
     command -v gnuplot > /dev/null || skip "gnuplot was not found"
-    "$training" --epochs 2 --hidden 16 --quiet --csv "$folder/steps.csv" > /dev/null
+    "$training" --epochs 100 --hidden 2 --quiet --csv "$folder/steps.csv" > /dev/null
     "$examples/plot.sh" "$folder/steps.csv"
     [ "$(head -c 4 "$folder/steps.png" | tail -c 3)" = PNG ]
     if "$examples/plot.sh" "$examples/data/digits.csv" "$folder/none.png" 2> "$folder/refused"; then exit 1; fi

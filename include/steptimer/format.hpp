@@ -179,7 +179,7 @@ inline void append_line(LineBuffer& line, const JobSummary& job) {
     fmt::format_to(out, " | all wait for rank {} in {} of {} steps", *rank, job.most_blamed.steps, job.steps);
   else
     append_text(line, " | no rank to blame");
-  fmt::format_to(out, " | {} ranks | {} steps", job.ranks, job.steps);
+  fmt::format_to(out, " | {} {} | {} steps", job.ranks, job.ranks == 1 ? "rank" : "ranks", job.steps);
   append_count(line, " | ", job.left_out, "left out");
 }
 

@@ -30,11 +30,11 @@ printf '%5s | %8s | %8s | %8s | %8s %6s | %6s %6s | %s\n' ranks delay step measu
   "data_wait and batch_time of rank 0; of the slow rank"
 ranks=$(number ranks "$(job --epochs 1)")
 slow=$((ranks - 1))
-even=$(job --epochs 20 --sync-every 1)
+even=$(job --epochs 20 --hidden 4096 --sync-every 1)
 step=$(number cycle_mean_s "$even")
 for delay in 0 1 2 5 20; do
   if [ "$delay" = 0 ]; then result=$even; else
-    result=$(job --epochs 10 --sync-every 1 --slow-rank "$slow" --loader-delay-ms "$delay")
+    result=$(job --epochs 10 --hidden 4096 --sync-every 1 --slow-rank "$slow" --loader-delay-ms "$delay")
   fi
   awk -v ranks="$ranks" -v delay="$delay" -v step="$step" -v measured="$(number job_data_wait_percent "$result")" \
     -v guilty="$(number guilty_rank "$result")" -v share="$(number guilty_share "$result")" -v csv="$csv" \

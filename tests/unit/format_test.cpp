@@ -1,5 +1,6 @@
 #include <steptimer/diagnosis.hpp>
 #include <steptimer/format.hpp>
+#include <steptimer/job_summary.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -179,4 +180,25 @@ TEST_CASE("a diagnosis reads as its advice, with width and alignment") {
   const steptimer::Diagnosis none = diagnose(steptimer::StepSummary{});
   CHECK(fmt::format("{}", none) == none.advice);
   CHECK(fmt::format("{:>200}", none).size() == 200);
+}
+
+TEST_CASE("a job reads as one line: its wait, and whom all wait for") {
+  steptimer::JobSteps job(4, 200);
+  for (std::uint64_t step = 0; step < 100; ++step) {
+    for (std::uint32_t rank = 0; rank < 4; ++rank) {
+      steptimer::StepRecord record;
+      record.step = step;
+      record.data_time = rank == 2 ? 5ms : 0ms;
+      record.wall_gap = 15ms;
+      record.batch_time = *record.wall_gap - *record.data_time;
+      if (step < 98 || rank != 1) job.add(rank, record);
+    }
+  }
+  CHECK(
+      fmt::format("{}", job.summary()) ==
+      "job data_wait 33.3 % | stall 5.00 ms | cycle 15.0 ms | batch 10.0 ms to 15.0 ms | all wait for rank 2 in 98 of "
+      "98 steps | 4 ranks | 98 steps | 2 left out");
+  CHECK(fmt::format("{}", steptimer::JobSteps(1, 10).summary()) ==
+        "job data_wait n/a | stall n/a | cycle n/a | batch n/a to n/a | no rank to blame | 1 rank | 0 steps");
+  CHECK(fmt::format("{:>200}", job.summary()).size() == 200);
 }
