@@ -32,12 +32,12 @@ namespace steptimer {
 ///           locale changes nothing.
 /// Blocking: a row goes into the stream's buffer. The stream is flushed about every 3,000 bytes, and after a row that
 ///           begins a second or more after the last flush; a call waits where writing to that file waits.
-/// Crash:    at most the last 3,000 bytes or second of rows are missing, and what is in the file are whole rows, with one
-///           exception: where a signal kills the process while the system takes a write over (SIGKILL can), the last row
-///           may end in the middle, at a page of the file. Read a last row without a line's end as missing.
+/// Crash:    at most the last 3,000 bytes or second of rows are missing, and what is in the file are whole rows, with
+///           one exception: where a signal kills the process while the system takes a write over (SIGKILL can), the
+///           last row may end in the middle, at a page of the file. Read a last row without a line's end as missing.
 /// Threads:  one thread at a time.
-/// Errors:   none thrown. Where the stream fails or throws, on_warning (default: a line on stderr) is told once, nothing
-///           more is written, and lost() counts what is missing. A disk that is full may have cut the last row.
+/// Errors:   none thrown. Where the stream fails or throws, on_warning (default: a line on stderr) is told once,
+///           nothing more is written, and lost() counts what is missing. A disk that is full may have cut the last row.
 /// Moving:   can be moved, not copied: give it to on_record by std::ref() or by tee().
 /// Owns:     nothing; the stream must outlive the writer, whose destructor flushes it.
 class CsvWriter {

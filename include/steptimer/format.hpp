@@ -1,5 +1,5 @@
-/// Records, summaries, counts, distributions, jobs and diagnoses as one readable line each, for fmt. The only header that
-/// includes fmt.
+/// Records, summaries, counts, distributions, jobs and diagnoses as one readable line each, for fmt. The only header
+/// that includes fmt.
 ///
 ///     fmt::print("{}\n", timer.total());
 ///     data_wait 10.0 % | data 10.0 ms | batch 90.0 ms | 10.0 steps/s | 100 steps
@@ -237,8 +237,8 @@ template <>
 struct fmt::formatter<steptimer::StepRecord> : steptimer::detail::HostLineFormatter<steptimer::StepRecord> {};
 
 /// "data_wait 10.0 % | data 10.0 ms | batch 90.0 ms | 10.0 steps/s | 100 steps": the share as a ratio of sums, mean
-/// times, whole cycles per second, or seconds a step where that is less than one; with items, their rate too. With h: as
-/// for a record.
+/// times, whole cycles per second, or seconds a step where that is less than one; with items, their rate too. With h:
+/// as for a record.
 template <>
 struct fmt::formatter<steptimer::StepSummary> : steptimer::detail::HostLineFormatter<steptimer::StepSummary> {};
 
@@ -246,7 +246,8 @@ struct fmt::formatter<steptimer::StepSummary> : steptimer::detail::HostLineForma
 template <>
 struct fmt::formatter<steptimer::StepCounts> : steptimer::detail::LineFormatter<steptimer::StepCounts> {};
 
-/// "batch p50 90.0 ms, p95 91.2 ms, p99 120 ms, worst 131 ms in step 7 | data p50 10.0 ms, ... after step 9 | 100 steps".
+/// "batch p50 90.0 ms, p95 91.2 ms, p99 120 ms, worst 131 ms in step 7 | data p50 10.0 ms, ... after step 9 | 100
+/// steps".
 template <>
 struct fmt::formatter<steptimer::StepDistribution> : steptimer::detail::LineFormatter<steptimer::StepDistribution> {};
 

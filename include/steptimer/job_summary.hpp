@@ -43,7 +43,8 @@ struct JobStep {
   std::chrono::nanoseconds batch_min{0};   ///< the shortest batch_time
   std::chrono::nanoseconds batch_max{0};   ///< the longest batch_time
 
-  /// The rank whose data_time is the stall, in a job of so many ranks. Of equals, the one whose turn it is in this step.
+  /// The rank whose data_time is the stall, in a job of so many ranks. Of equals, the one whose turn it is in this
+  /// step.
   std::uint32_t rank_in(std::uint32_t ranks_of_job) const noexcept {
     return ranks_of_job == 0 ? 0 : static_cast<std::uint32_t>((turn + step % ranks_of_job) % ranks_of_job);
   }
@@ -55,8 +56,8 @@ static_assert(std::is_trivially_copyable<JobStep>::value, "steps are sent betwee
 
 /// The step over the ranks of both, which must have none in common; of two different steps, the later one.
 ///
-/// Source:   ours: maxima, the place of the maximum, minima and a sum. Associative and commutative, with JobStep{} as its
-///           neutral element, so ranks can be merged in any order with the same result.
+/// Source:   ours: maxima, the place of the maximum, minima and a sum. Associative and commutative, with JobStep{} as
+///           its neutral element, so ranks can be merged in any order with the same result.
 inline JobStep merge(const JobStep& a, const JobStep& b) noexcept {
   if (b.ranks == 0) return a;
   if (a.ranks == 0) return b;
@@ -89,7 +90,8 @@ class JobSteps {
     return true;
   }
 
-  /// Counts the steps of a rank's window. Where their numbers begin again, as after StepTimer::reset(), only those after.
+  /// Counts the steps of a rank's window. Where their numbers begin again, as after StepTimer::reset(), only those
+  /// after.
   ///
   /// Returns:  false, and counts nothing, where there is no such rank.
   bool add(std::uint32_t rank, const StepWindow& window) noexcept {
@@ -112,8 +114,8 @@ class JobSteps {
   /// Ranks of the job.
   std::uint32_t ranks() const noexcept { return ranks_; }
 
-  /// The steps for a transport to send and to merge(), place by place: step n is at place n % size(), and where a later one
-  /// is there, it is gone. The memory belongs to this.
+  /// The steps for a transport to send and to merge(), place by place: step n is at place n % size(), and where a later
+  /// one is there, it is gone. The memory belongs to this.
   JobStep* data() noexcept { return slots_.data(); }
   /// The same, to be read.
   const JobStep* data() const noexcept { return slots_.data(); }

@@ -24,10 +24,11 @@ struct RankBlame {
 /// A job's last steps as one.
 ///
 /// Units:    integer nanoseconds, so sums are exact; beyond 292 years they stay at the largest value.
-/// Counted:  the steps that every rank has, warm-up and steps without a gap left out. A step that only some have (stale,
-///           dropped, not sampled, not measured yet) is in left_out and in no other number.
-/// Blame:    a stall has a rank to its name where that rank waited longer than the best of the others, by at least 1 % of
-///           the cycle (see JobSteps::summary()). Where all wait alike, nobody holds the others up, and nobody is blamed.
+/// Counted:  the steps that every rank has, warm-up and steps without a gap left out. A step that only some have
+///           (stale, dropped, not sampled, not measured yet) is in left_out and in no other number.
+/// Blame:    a stall has a rank to its name where that rank waited longer than the best of the others, by at least 1 %
+///           of the cycle (see JobSteps::summary()). Where all wait alike, nobody holds the others up, and nobody is
+///           blamed.
 struct JobSummary {
   std::uint32_t ranks = 0;                      ///< of the job
   std::uint32_t most_ranks = 0;                 ///< the most ranks that had the same step; fewer: some have none

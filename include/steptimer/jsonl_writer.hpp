@@ -25,8 +25,9 @@
 
 namespace steptimer {
 
-/// Writes each record it is called with as one line; a field that is absent is null, warmup is true or false. The phases
-/// come last, as "phases":[{"name":"forward","time_s":0.030000000},...], an empty array where mark() was not called.
+/// Writes each record it is called with as one line; a field that is absent is null, warmup is true or false. The
+/// phases come last, as "phases":[{"name":"forward","time_s":0.030000000},...], an empty array where mark() was not
+/// called.
 ///
 /// Names, units, blocking, crash, threads, errors, moving and owning are those of CsvWriter.
 class JsonlWriter {

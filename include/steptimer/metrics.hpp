@@ -61,9 +61,9 @@ class MetricVisitor {
 /// Calls f(name, value) for each number of a record that is there.
 ///
 /// Units:    seconds; shares 0 to 1; counts as they are, device_drained 0 or 1.
-/// Names:    string literals, `profiling/...`. Only that of a phase, `profiling/phase/forward`, is put together, so f copies
-///           what it keeps; it has the first 23 bytes of what was given to mark(). Phases of one name are one metric, their
-///           mean; what comes before the first mark has no name and no metric.
+/// Names:    string literals, `profiling/...`. Only that of a phase, `profiling/phase/forward`, is put together, so f
+///           copies what it keeps; it has the first 23 bytes of what was given to mark(). Phases of one name are one
+///           metric, their mean; what comes before the first mark has no name and no metric.
 /// Blocking: what f does; no memory is asked for.
 template <class F>
 void for_each_metric(const StepRecord& record, F&& f) {
@@ -85,8 +85,8 @@ void for_each_metric(const StepRecord& record, F&& f) {
   visit.phases(summary_of(record));
 }
 
-/// The same for a summary: data_time, batch_time, fetch_time, exposed_fetch and phases are means, data_wait is the ratio of
-/// sums, device_drained a share of steps. An empty summary has its counts, which are 0, and nothing else.
+/// The same for a summary: data_time, batch_time, fetch_time, exposed_fetch and phases are means, data_wait is the
+/// ratio of sums, device_drained a share of steps. An empty summary has its counts, which are 0, and nothing else.
 template <class F>
 void for_each_metric(const StepSummary& summary, F&& f) {
   detail::MetricVisitor<F> visit(f);

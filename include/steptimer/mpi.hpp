@@ -121,17 +121,18 @@ inline std::optional<StepDistribution> merge_over_ranks(const StepDistribution& 
 /// Collective: construction, report() and start_report() must be called by every rank of the communicator, in the same
 ///           order, as any collective of MPI. What a rank's window holds by then is its own affair: ranks may have
 ///           different steps in it, or none.
-/// Traffic:  one MPI_Iallreduce of 56 bytes a step of the window, whatever the number of ranks; steps are merged by maxima,
-///           the place of the maximum, minima and sums. Memory does not grow with the number of ranks either.
-/// Blocking: the call operator, start_report() and poll_report() never wait; construction and report() wait for the other
-///           ranks. Open MPI goes on with a report only within calls of MPI: those of the training do.
+/// Traffic:  one MPI_Iallreduce of 56 bytes a step of the window, whatever the number of ranks; steps are merged by
+///           maxima, the place of the maximum, minima and sums. Memory does not grow with the number of ranks either.
+/// Blocking: the call operator, start_report() and poll_report() never wait; construction and report() wait for the
+///           other ranks. Open MPI goes on with a report only within calls of MPI: those of the training do.
 /// Threads:  one at a time, and one that may call MPI.
 /// Errors:   none thrown but std::bad_alloc, by construction and report(). Errors of MPI, of which the first is kept in
-///           status(), end in a count and never in the communicator's error handler: the job works on a duplicate of its
-///           own. Where MPI itself ends the program because a rank died, this does not keep it from it.
+///           status(), end in a count and never in the communicator's error handler: the job works on a duplicate of
+///           its own. Where MPI itself ends the program because a rank died, this does not keep it from it.
 /// Moving:   neither moved nor copied: MPI writes into it.
-/// Owns:     a duplicate of the communicator, given back by the destructor, which never waits; where MPI is finalized by
-///           then it leaves that. What MPI may still write into is left to it.
+/// Owns:     a duplicate of the communicator. The destructor gives it back by MPI_Comm_free, in which Open MPI does not
+///           wait; where MPI is finalized by then, or still at work on a report, the duplicate is left to MPI, with what
+///           MPI may still write into.
 class MpiJob {
  public:
   /// A report not completed within this is abandoned.
@@ -163,8 +164,8 @@ class MpiJob {
 
   /// The latest report that is complete and was not handed out yet; MPI_Test for each that is under way.
   ///
-  /// A report that is not complete within its time is abandoned: it is counted, and will not be handed out. MPI cannot take
-  /// a collective back, so its memory stays until MPI is through with it.
+  /// A report that is not complete within its time is abandoned: it is counted, and will not be handed out. MPI cannot
+  /// take a collective back, so its memory stays until MPI is through with it.
   std::optional<JobSteps> poll_report() noexcept;
 
   /// What became of the reports so far.

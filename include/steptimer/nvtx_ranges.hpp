@@ -1,5 +1,6 @@
-/// NvtxRanges: steps and data waits as NVTX ranges, so that Nsight Systems shows them. The only header that includes NVTX,
-/// which comes with the CUDA Toolkit; programs that include it link the library of dlopen() where that is one (-ldl).
+/// NvtxRanges: steps and data waits as NVTX ranges, so that Nsight Systems shows them. The only header that includes
+/// NVTX, which comes with the CUDA Toolkit; programs that include it link the library of dlopen() where that is one
+/// (-ldl).
 ///
 ///     steptimer::CudaTimer timer{stream};
 ///     steptimer::NvtxRanges ranges(timer);
@@ -63,15 +64,17 @@ class NvtxRange {
 
 }  // namespace detail
 
-/// The hooks of a StepTimer, with a range "step n" from start to end and a range "data wait" from end to the next start.
+/// The hooks of a StepTimer, with a range "step n" from start to end and a range "data wait" from end to the next
+/// start.
 ///
 /// Ranges are of the host: on a GPU "step n" is the time in which the step was queued, which Nsight Systems also shows
 /// projected onto the kernels queued in it, and "data wait" is the host's own gap. How long the device waited is in the
 /// timer's records.
 ///
-/// Blocking: as the timer's own hooks. The start mark is dropped before any range is touched; at the end the ranges change
-///           before the end mark is dropped, so that the timer's bookkeeping is not shown as part of the step.
-/// Cost:     where no tool is attached when the first NvtxRanges is made, a comparison a hook. A disabled timer shows none.
+/// Blocking: as the timer's own hooks. The start mark is dropped before any range is touched; at the end the ranges
+///           change before the end mark is dropped, so that the timer's bookkeeping is not shown as part of the step.
+/// Cost:     where no tool is attached when the first NvtxRanges is made, a comparison a hook. A disabled timer shows
+///           none.
 /// Threads:  as the timer. Errors: none.
 /// Owns:     nothing; the timer must outlive it. Ranges still open are ended by the destructor.
 template <class Timer>

@@ -33,13 +33,13 @@ namespace steptimer {
 
 /// Shows the records it is given, and times nothing itself.
 ///
-/// On a terminal the line is redrawn in place, at most ten times a second and without colour. Elsewhere (a file, a pipe)
-/// whole lines come at an interval and at the end.
+/// On a terminal the line is redrawn in place, at most ten times a second and without colour. Elsewhere (a file, a
+/// pipe) whole lines come at an interval and at the end.
 ///
 /// Width:    the line never wraps. Where it does not fit, the bar gives way, then, where there is a text, the rate and
 ///           the time; of what still does not fit, whole fields. A byte is taken for a column, so other alphabets give
-///           way a little early. One line a terminal: two would draw over each other. After a terminal was made narrower,
-///           what had wrapped stays above.
+///           way a little early. One line a terminal: two would draw over each other. After a terminal was made
+///           narrower, what had wrapped stays above.
 /// Use:      `options.on_record = std::ref(line)`, or add() by hand. It can be neither copied nor moved.
 /// Shows:    the step whose record came last; data_wait and rate of the last 100 records, items/s where items are
 ///           counted; the time on the host's clock, from the timer's first start to the end of that step; and how long
@@ -171,8 +171,8 @@ class BasicProgressLine {
   };
   static constexpr Parts all_parts{true, true, true};
 
-  /// The line for this width, still to be cut at a field: where it is too long, with the text rather than rate and time, and
-  /// with these again where the text is too long anyway.
+  /// The line for this width, still to be cut at a field: where it is too long, with the text rather than rate and
+  /// time, and with these again where the text is too long anyway.
   Line fitted(std::size_t width) const noexcept {
     const Line whole = composed(width, all_parts);
     if (whole.size() <= width || text_.size() == 0) return whole;

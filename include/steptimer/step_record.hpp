@@ -50,9 +50,9 @@ struct StepRecord {
   /// Whether the device had done all of the step's work when on_batch_end() was called, so that it had waited for the
   /// host within the step. Absent where the timeline is the host's own.
   ///
-  /// Source:   ours: an idle device reaches a mark as the host drops it, so a step that ends idle takes no longer on the
-  ///           device than on the host, up to the latency of events: batch_time <= host_batch_time + 10 us, the latency
-  ///           taken as no more than a quarter of batch_time.
+  /// Source:   ours: an idle device reaches a mark as the host drops it, so a step that ends idle takes no longer on
+  ///           the device than on the host, up to the latency of events: batch_time <= host_batch_time + 10 us, the
+  ///           latency taken as no more than a quarter of batch_time.
   std::optional<bool> device_drained;
   /// Steps started before this one that the device had not finished when on_batch_end() was called, as far as the timer
   /// knew: how far the host was ahead.
@@ -60,11 +60,12 @@ struct StepRecord {
 
   /// Host time within fetch scopes from this step's start to the next. Absent where there was none.
   std::optional<std::chrono::nanoseconds> fetch_time;
-  /// What of fetch_time the timeline really waited for; the rest was hidden by queued work. Present where fetch_time and
-  /// data_time are.
+  /// What of fetch_time the timeline really waited for; the rest was hidden by queued work. Present where fetch_time
+  /// and data_time are.
   ///
   /// Source:   ours: the timeline waits last, up to the next start, so exposed is what of the fetch lies in the last
-  ///           data_time of the host's gap. Several fetches of one gap are taken as one that ends when the last one did.
+  ///           data_time of the host's gap. Several fetches of one gap are taken as one that ends when the last one
+  ///           did.
   std::optional<std::chrono::nanoseconds> exposed_fetch;
 
   /// The step's phases in order, none where mark() was not called. Their times add up to batch_time exactly.

@@ -120,8 +120,8 @@ inline std::optional<double> StepSummary::data_wait_percent() const noexcept {
 
 namespace detail {
 
-/// Adds a time to the phases of its name, at its place among them; where there is no room for one more name, the last is
-/// left out.
+/// Adds a time to the phases of its name, at its place among them; where there is no room for one more name, the last
+/// is left out.
 inline void add_phase(StepSummary& sum, const char* name, std::uint32_t place, std::uint64_t steps,
                       std::chrono::nanoseconds time) noexcept {
   PhaseTotal one;
@@ -192,8 +192,8 @@ inline StepSummary summary_of(const StepRecord& record) noexcept {
 /// The summary of both sets of steps together.
 ///
 /// Associative and commutative, with StepSummary{} as its neutral element: windows, epochs and ranks can be merged in
-/// any order with the same result. Where there are more than max_phases names of phases, which of them are left out is the
-/// same in any order too, but not what they have summed up.
+/// any order with the same result. Where there are more than max_phases names of phases, which of them are left out is
+/// the same in any order too, but not what they have summed up.
 inline StepSummary merge(const StepSummary& a, const StepSummary& b) noexcept {
   if (a.steps == 0) return b;
   if (b.steps == 0) return a;

@@ -194,8 +194,8 @@ class StepTimer {
   /// mark or at the step's end; what comes before the first mark is a phase without a name. The record then holds the
   /// time of each on the backend's timeline, and the summary their sums by name.
   ///
-  /// `name` is kept as it is: a string that lives as long as the records do, such as a literal. Without an open step, or
-  /// beyond max_phases, the call is ignored and counted; in a step that is not measured it does nothing.
+  /// `name` is kept as it is: a string that lives as long as the records do, such as a literal. Without an open step,
+  /// or beyond max_phases, the call is ignored and counted; in a step that is not measured it does nothing.
   ///
   /// Blocking: never waits; one Backend::record() call, and one more duration read when the step is measured.
   void mark(const char* name) noexcept {
@@ -214,12 +214,13 @@ class StepTimer {
       warnings_.tell(detail::Trouble::phase_refused, steps_.backend().error());
   }
 
-  /// Around the call that fetches the next batch, by the host's clock: the record then tells how much of it the timeline
-  /// waited for (exposed_fetch) and, by the rest of data_time, how much it waited for other work of the host's.
+  /// Around the call that fetches the next batch, by the host's clock: the record then tells how much of it the
+  /// timeline waited for (exposed_fetch) and, by the rest of data_time, how much it waited for other work of the
+  /// host's.
   ///
   /// A fetch belongs to the gap of the step started last; before a first step or after pause() it is not counted. The
-  /// next on_batch_start() ends a fetch that is still going on, and so does another on_fetch_start(). Blocking: never; no
-  /// device call.
+  /// next on_batch_start() ends a fetch that is still going on, and so does another on_fetch_start(). Blocking: never;
+  /// no device call.
   void on_fetch_start() noexcept {
     if (state_ != TimerState::ok || !Timeline::measures) return;
     const HostTime now = host_now();

@@ -34,11 +34,12 @@ namespace steptimer {
 /// Place:    device times have no origin in common with the host clock. So the first step begins on the device track at
 ///           its host_start, each further one where the batch_time and data_time before it have ended, and none before
 ///           its own host_start. After a step without a gap that is: where it ended, or at the next one's host_start,
-///           whichever is later. Lengths are measured; where the device track lies beside the host track is this estimate.
+///           whichever is later. Lengths are measured; where the device track lies beside the host track is this
+///           estimate.
 /// Units:    microseconds with three decimals, so that no nanosecond is lost. The stream's locale changes nothing.
-/// Crash:    the file can be opened also when it just ends: each event is a line, and any whole lines of it are an array
-///           but for the closing bracket, which the destructor writes. A last line that a kill has cut, as at CsvWriter,
-///           is to be taken off.
+/// Crash:    the file can be opened also when it just ends: each event is a line, and any whole lines of it are an
+///           array but for the closing bracket, which the destructor writes. A last line that a kill has cut, as at
+///           CsvWriter, is to be taken off.
 /// Reset:    a trace is of one run: after StepTimer::reset() its host times would begin again on top of the old ones.
 ///
 /// Blocking, threads, errors, moving and owning are those of CsvWriter.

@@ -18,9 +18,9 @@ namespace detail {
 
 /// Whole rows to a stream, until it fails: then one warning, and nothing more is written.
 ///
-/// A row is one write() into the stream's buffer. The buffer is flushed before it could run over in the middle of a row,
-/// and after a row that begins a second or more after the last flush. So whole rows are handed to
-/// the system. It takes them over page by page, and a SIGKILL between two pages leaves the beginning of a row.
+/// A row is one write() into the stream's buffer. The buffer is flushed before it could run over in the middle of a
+/// row, and after a row that begins a second or more after the last flush. So whole rows are handed to the system. It
+/// takes them over page by page, and a SIGKILL between two pages leaves the beginning of a row.
 class RowStream {
  public:
   RowStream(std::ostream& out, const char* writer, std::function<void(std::string_view)> on_warning)

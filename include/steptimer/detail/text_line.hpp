@@ -13,8 +13,8 @@
 namespace steptimer {
 namespace detail {
 
-/// The beginning of a line that is at most `bytes` long: whole fields, which " | " parts, of the first field whole words.
-/// So no number is cut: its beginning would be another number.
+/// The beginning of a line that is at most `bytes` long: whole fields, which " | " parts, of the first field whole
+/// words. So no number is cut: its beginning would be another number.
 inline std::string_view cut_at_field(std::string_view line, std::size_t bytes) noexcept {
   if (line.size() <= bytes) return line;
   for (const std::string_view between : {std::string_view(" | "), std::string_view(" ")})
