@@ -101,10 +101,14 @@ TEST_CASE("other work before the fetch may leave all of the fetch exposed") {
 TEST_CASE("several fetches of a gap are summed") {
   const StepRecord record = step_then(0ms, [](auto& timer, ManualBackend& device) {
     for (int i = 0; i < 3; ++i) {
-      const auto scope = timer.fetch();
-      device.advance(2ms);
+      {
+        const auto scope = timer.fetch();
+        device.advance(2ms);
+      }
+      device.advance(1ms);
     }
   });
+  CHECK(record.data_time == 9ms);
   CHECK(record.fetch_time == 6ms);
   CHECK(record.exposed_fetch == 6ms);
 }
