@@ -181,6 +181,38 @@ void latest_of_several_is_handed_out() {
   CHECK_THAT_IT_HOLDS(job.counts().started == 3 && job.counts().abandoned == 0);
 }
 
+void report_may_wait_while_others_are_under_way() {
+  steptimer::MpiJob job(MPI_COMM_WORLD, 16);
+  wait_for_the_others();  // so that the others have started one, and cannot have completed it
+  CHECK_THAT_IT_HOLDS(job.start_report());
+  tell_rank_0();
+  feed(job, job.rank());
+  const auto steps = job.report();
+  CHECK_THAT_IT_HOLDS(steps && same(*steps, expected_steps(16)));
+  while (job.counts().completed < 2) (void)job.poll_report();
+  CHECK_THAT_IT_HOLDS(job.counts().started == 2 && job.counts().failed == 0);
+}
+
+/// Two jobs at once, one of all ranks and one of every second: neither sees the other's steps.
+void jobs_at_once_are_apart() {
+  MPI_Comm half = MPI_COMM_NULL;
+  PMPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+  {
+    steptimer::MpiJob of_all(MPI_COMM_WORLD, 16), of_half(half, 4);
+    CHECK_THAT_IT_HOLDS(of_half.rank() == static_cast<std::uint32_t>(rank / 2));
+    CHECK_THAT_IT_HOLDS(of_half.ranks() == static_cast<std::uint32_t>((ranks + 1 - rank % 2) / 2));
+    PMPI_Comm_free(&half);  // the job has its own
+    feed(of_all, of_all.rank());
+    steptimer::StepRecord record;
+    record.wall_gap = record.data_time = std::chrono::milliseconds(1 + rank % 2);
+    of_half(record);
+    CHECK_THAT_IT_HOLDS(of_half.start_report() && of_all.start_report());
+    CHECK_THAT_IT_HOLDS(same(*poll_until_it_comes(of_all), expected_steps(16)));
+    const steptimer::JobSummary summary = poll_until_it_comes(of_half)->summary();
+    CHECK_THAT_IT_HOLDS(summary.steps == 1 && summary.stall_total == *record.data_time);
+  }
+}
+
 void late_report_is_abandoned_and_later_ones_are_not() {
   steptimer::MpiJob job(MPI_COMM_WORLD, 16);
   const auto wait_until_abandoned = [&] {
@@ -347,6 +379,8 @@ constexpr Row rows[] = {
     {"started_report_is_the_same", started_report_is_the_same},
     {"started_report_waits_for_nobody", started_report_waits_for_nobody},
     {"latest_of_several_is_handed_out", latest_of_several_is_handed_out},
+    {"report_may_wait_while_others_are_under_way", report_may_wait_while_others_are_under_way},
+    {"jobs_at_once_are_apart", jobs_at_once_are_apart},
     {"late_report_is_abandoned_and_later_ones_are_not", late_report_is_abandoned_and_later_ones_are_not},
     {"job_may_end_before_its_report", job_may_end_before_its_report},
     {"job_may_end_after_mpi", job_may_end_after_mpi},
