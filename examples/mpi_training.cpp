@@ -104,6 +104,11 @@ void run(MpiRanks& ranks, int argc, char** argv) {
     digits = split_digits(read_digits(options.data.empty() ? find_digits_file(argv[0]) : options.data));
     check_batch_fits(options.batch, shard_of(digits.training, ranks.rank(), ranks.size()), "of each rank");
   });
+  const bool are_alike = ranks.agree_on(has_work) && ranks.agree_on(options.epochs) && ranks.agree_on(options.batch) &&
+                         ranks.agree_on(options.hidden) && ranks.agree_on(digits.training.size());
+  ranks.together([&] {
+    if (!are_alike) throw UserError("the ranks were not given the same options; give all of them the same");
+  });
   if (!has_work) return;
 
   const JobReport report = train(options, digits, ranks);

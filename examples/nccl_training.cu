@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <stdexcept>
 #include <steptimer/cuda_backend.hpp>
@@ -111,6 +112,18 @@ Score evaluate(GpuNetwork& network, const Digits& digits, std::size_t batch, con
   return network.score();
 }
 
+/// Runs f. Where it throws, the process ends at once: to unwind would be to wait for a device that itself waits for the other
+/// ranks, in an all-reduce to which this one does not come. They are ended by the first of them, or with it.
+template <class F>
+void run_or_end_job(F&& f) {
+  try {
+    f();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "nccl_training: %s\n", error.what());
+    std::_Exit(1);
+  }
+}
+
 JobResult train(const NcclOptions& options, const DigitsSplit& digits, const NcclRank& ranks) {
   constexpr std::uint64_t warmup_steps = 5, most_steps_kept = 100000;
   using Clock = std::chrono::steady_clock;
@@ -135,53 +148,56 @@ JobResult train(const NcclOptions& options, const DigitsSplit& digits, const Ncc
   std::uint64_t digits_learned = 0;
   std::uint64_t step_of_epoch = 0;
 
-  BatchFeeder::Place* batch = &feeder.fetch();
-  for (std::uint64_t step = 0; step < steps; ++step) {
-    if (step == warmup_steps) {
-      stream.wait();
-      timer.pause();
-      begin = Clock::now();
-      digits_learned = 0;
-    }
-    step_of_epoch = step_of_epoch % loader.steps_per_epoch() + 1;
-    const bool reads_loss = options.reads_loss(step_of_epoch, loader.steps_per_epoch());
+  std::optional<JobResult> result;
+  run_or_end_job([&] {
+    BatchFeeder::Place* batch = &feeder.fetch();
+    for (std::uint64_t step = 0; step < steps; ++step) {
+      if (step == warmup_steps) {
+        stream.wait();
+        timer.pause();
+        begin = Clock::now();
+        digits_learned = 0;
+      }
+      step_of_epoch = step_of_epoch % loader.steps_per_epoch() + 1;
+      const bool reads_loss = options.reads_loss(step_of_epoch, loader.steps_per_epoch());
 
-    feeder.hand_over(*batch, stream);  // before the start: a copy not done yet is data wait
-    timer.on_batch_start();
-    network.train_combined(batch->pixels(), batch->labels(), batch->size(), shape.learning_rate(step, steps), stream,
-                           [&](float* velocity, std::size_t size) { ranks.average(velocity, size, stream); });
-    if (reads_loss) network.queue_score_read(stream);
-    feeder.give_back(*batch, stream);
-    timer.on_batch_end(batch->size());
-    digits_learned += batch->size();
+      feeder.hand_over(*batch, stream);  // before the start: a copy not done yet is data wait
+      timer.on_batch_start();
+      network.train_combined(batch->pixels(), batch->labels(), batch->size(), shape.learning_rate(step, steps), stream,
+                             [&](float* velocity, std::size_t size) { ranks.average(velocity, size, stream); });
+      if (reads_loss) network.queue_score_read(stream);
+      feeder.give_back(*batch, stream);
+      timer.on_batch_end(batch->size());
+      digits_learned += batch->size();
 
-    if (reads_loss) {
-      stream.wait();
-      line.text(progress_text(step / loader.steps_per_epoch() + 1, options.epochs, network.score()));
+      if (reads_loss) {
+        stream.wait();
+        line.text(progress_text(step / loader.steps_per_epoch() + 1, options.epochs, network.score()));
+      }
+      if (step + 1 < steps) {
+        const auto fetching = timer.fetch();
+        batch = &feeder.fetch();  // while the device works on the step, unless it was waited for
+      }
     }
-    if (step + 1 < steps) {
-      const auto fetching = timer.fetch();
-      batch = &feeder.fetch();  // while the device works on the step, unless it was waited for
-    }
-  }
-  stream.wait();
-  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  timer.finish();
-  line.finish();
+    stream.wait();
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    timer.finish();
+    line.finish();
 
-  if (!ranks.agree_on(hash_of(network)))
-    throw std::runtime_error("the ranks ended with different weights, so they have not trained one network");
-  const Score held_out = evaluate(network, digits.held_out, options.batch, stream);
-  const std::vector<steptimer::StepSummary> summaries = ranks.gather(timer.total());
-  steptimer::StepSummary timing;
-  for (const steptimer::StepSummary& summary : summaries) timing = merge(timing, summary);
-  JobResult result{{{held_out, steps, timing, gather_distribution(distribution, ranks), timer.status()},
-                    gather_steps(own_steps, ranks),
-                    summaries},
-                   seconds,
-                   digits_learned * ranks.size()};
+    if (!ranks.agree_on(hash_of(network)))
+      throw std::runtime_error("the ranks ended with different weights, so they have not trained one network");
+    const Score held_out = evaluate(network, digits.held_out, options.batch, stream);
+    const std::vector<steptimer::StepSummary> summaries = ranks.gather(timer.total());
+    steptimer::StepSummary timing;
+    for (const steptimer::StepSummary& summary : summaries) timing = merge(timing, summary);
+    result.emplace(JobResult{{{held_out, steps, timing, gather_distribution(distribution, ranks), timer.status()},
+                              gather_steps(own_steps, ranks),
+                              summaries},
+                             seconds,
+                             digits_learned * ranks.size()});
+  });
   timer.release();  // its events go before the stream does
-  return result;
+  return std::move(*result);
 }
 
 void train_as(std::uint32_t rank, const ncclUniqueId& id, const NcclOptions& options, const DigitsSplit& digits) {
@@ -222,6 +238,7 @@ void run(int argc, char** argv) {
   options.add_to(table);
   if (!table.parse(argc, argv)) return;
   if (options.rank.has_value() != !options.id.empty()) throw UserError("--rank and --id belong together; give both");
+  if (options.rank && options.threads) throw UserError("--rank is of one process a GPU; leave --threads away");
 
   const auto gpus = static_cast<std::uint32_t>(count_gpus());
   if (options.ranks == 0) options.ranks = gpus;

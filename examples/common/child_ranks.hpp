@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -47,10 +48,12 @@ class ChildRanks {
     std::vector<char*> words;
     for (std::string& argument : arguments) words.push_back(argument.data());
     words.push_back(nullptr);
+    const pid_t parent = getpid();
     const pid_t child = fork();
     if (child < 0) throw std::runtime_error("another process could not be started; see whether there are too many");
     if (child == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() != parent) _exit(1);  // it was gone before that
       execv("/proc/self/exe", words.data());
       _exit(127);
     }
@@ -64,7 +67,9 @@ class ChildRanks {
   void watch() {
     for (std::size_t left = children_.size(); left > 0; --left) {
       int how = 0;
-      const pid_t child = waitpid(-1, &how, 0);
+      pid_t child = 0;
+      do child = waitpid(-1, &how, 0);
+      while (child < 0 && errno == EINTR);
       if (ending_ || (child > 0 && WIFEXITED(how) && WEXITSTATUS(how) == 0)) continue;
       std::fprintf(stderr, "%s: one of the ranks failed, so the job is ended\n", program_.c_str());
       end_all();

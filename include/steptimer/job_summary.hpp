@@ -38,25 +38,25 @@ struct JobStep {
   std::uint32_t ranks = 0;            ///< how many have it; 0 means that there is nothing here
   std::uint32_t turn = 0;             ///< the rank of the stall, counted from the one whose turn it is: see rank_in()
   std::chrono::nanoseconds stall{0};  ///< the largest data_time
-  std::chrono::nanoseconds least_wait{0};  ///< the smallest data_time
-  std::chrono::nanoseconds cycle{0};       ///< the largest wall_gap
-  std::chrono::nanoseconds batch_min{0};   ///< the shortest batch_time
-  std::chrono::nanoseconds batch_max{0};   ///< the longest batch_time
+  std::chrono::nanoseconds next_wait{0};  ///< the largest data_time but for that one; 0 where one rank has the step
+  std::chrono::nanoseconds cycle{0};      ///< the largest wall_gap
+  std::chrono::nanoseconds batch_min{0};  ///< the shortest batch_time
+  std::chrono::nanoseconds batch_max{0};  ///< the longest batch_time
 
   /// The rank whose data_time is the stall, in a job of so many ranks. Of equals, the one whose turn it is in this
   /// step.
   std::uint32_t rank_in(std::uint32_t ranks_of_job) const noexcept {
     return ranks_of_job == 0 ? 0 : static_cast<std::uint32_t>((turn + step % ranks_of_job) % ranks_of_job);
   }
-  /// What the step would have gained, had the rank of the stall waited like the best of the others; alone, all of it.
-  std::chrono::nanoseconds excess() const noexcept { return ranks > 1 ? stall - least_wait : stall; }
+  /// What the step would have gained, had the rank of the stall been no later than the next one.
+  std::chrono::nanoseconds excess() const noexcept { return stall - next_wait; }
 };
 
 static_assert(std::is_trivially_copyable<JobStep>::value, "steps are sent between processes as bytes");
 
 /// The step over the ranks of both, which must have none in common; of two different steps, the later one.
 ///
-/// Source:   ours: maxima, the place of the maximum, minima and a sum. Associative and commutative, with JobStep{} as
+/// Source:   ours: the two largest, the place of the largest, maxima, a minimum and a sum. Associative and commutative, with JobStep{} as
 ///           its neutral element, so ranks can be merged in any order with the same result.
 inline JobStep merge(const JobStep& a, const JobStep& b) noexcept {
   if (b.ranks == 0) return a;
@@ -65,7 +65,7 @@ inline JobStep merge(const JobStep& a, const JobStep& b) noexcept {
   const bool b_stalls = b.stall > a.stall || (b.stall == a.stall && b.turn < a.turn);
   JobStep both = b_stalls ? b : a;
   both.ranks = a.ranks + b.ranks;
-  both.least_wait = (std::min)(a.least_wait, b.least_wait);
+  both.next_wait = (std::max)({a.next_wait, b.next_wait, (std::min)(a.stall, b.stall)});
   both.cycle = (std::max)(a.cycle, b.cycle);
   both.batch_min = (std::min)(a.batch_min, b.batch_min);
   both.batch_max = (std::max)(a.batch_max, b.batch_max);
@@ -138,7 +138,7 @@ class JobSteps {
     step.step = times.step;
     step.ranks = 1;
     step.turn = rank >= whose_turn ? rank - whose_turn : rank + (ranks_ - whose_turn);
-    step.stall = step.least_wait = *times.data_time;
+    step.stall = *times.data_time;
     step.cycle = *times.wall_gap;
     step.batch_min = step.batch_max = times.batch_time;
     place(step);

@@ -15,10 +15,9 @@ namespace steptimer {
 
 /// How often a rank was the one that all waited for.
 struct RankBlame {
-  std::uint32_t rank = 0;   ///< the rank
-  std::uint64_t steps = 0;  ///< steps whose stall was its data_time
-  std::chrono::nanoseconds excess{
-      0};  ///< what these steps would have gained, had it waited like the best of the others
+  std::uint32_t rank = 0;              ///< the rank
+  std::uint64_t steps = 0;             ///< steps whose stall was its data_time
+  std::chrono::nanoseconds excess{0};  ///< what they would have gained, had it been no later than the next rank
 };
 
 /// A job's last steps as one.
@@ -26,8 +25,8 @@ struct RankBlame {
 /// Units:    integer nanoseconds, so sums are exact; beyond 292 years they stay at the largest value.
 /// Counted:  the steps that every rank has, warm-up and steps without a gap left out. A step that only some have
 ///           (stale, dropped, not sampled, not measured yet) is in left_out and in no other number.
-/// Blame:    a stall has a rank to its name where that rank waited longer than the best of the others, by at least 1 %
-///           of the cycle (see JobSteps::summary()). Where all wait alike, nobody holds the others up, and nobody is
+/// Blame:    a stall has a rank to its name where that rank waited longer than any other, by at least 1 % of the cycle
+///           (see JobSteps::summary()). Where several wait alike, to mend one of them would win nothing, and nobody is
 ///           blamed.
 struct JobSummary {
   std::uint32_t ranks = 0;                      ///< of the job
@@ -68,7 +67,8 @@ struct JobSummary {
   /// Source:   if ranks were last by chance, each would be blamed for 1/ranks of the blamed steps. The probability that
   ///           any one is blamed for a share s of n of them is at most ranks * exp(-n * D(s, 1/ranks)), D being the
   ///           relative entropy of two coins (Chernoff, Hoeffding; the factor is Bonferroni's). It must not exceed
-  ///           `chance`. In a job of one rank it is that one, as soon as it is blamed.
+  ///           `chance`, which holds where steps are independent of each other: a rank that is slow for a stretch is
+  ///           named for that stretch. In a job of one rank it is that one, as soon as it is blamed.
   std::optional<std::uint32_t> guilty_rank(double chance = 0.001) const noexcept {
     if (most_blamed.steps == 0) return std::nullopt;
     if (ranks > 1 && !(chance_of_blame() <= chance)) return std::nullopt;

@@ -13,11 +13,13 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <list>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <type_traits>
@@ -135,10 +137,13 @@ inline std::optional<StepDistribution> merge_over_ranks(const StepDistribution& 
 ///           MPI may still write into.
 class MpiJob {
  public:
+  /// The largest window, in steps.
+  static constexpr std::uint64_t most_steps = 1u << 24;
   /// A report not completed within this is abandoned.
   static constexpr std::chrono::seconds default_timeout{60};
 
-  /// Keeps the last `window` steps; where ranks name different numbers, the largest on all of them.
+  /// Keeps the last `window` steps; where ranks name different numbers, the largest on all of them. The communicator is
+  /// one of a group, such as MPI_COMM_WORLD; with MPI_COMM_NULL or one between two groups the job has no ranks.
   explicit MpiJob(MPI_Comm comm, std::size_t window = 100) : MpiJob(Connection(comm, window)) {}
   MpiJob(const MpiJob&) = delete;
   MpiJob& operator=(const MpiJob&) = delete;
@@ -154,7 +159,8 @@ class MpiJob {
 
   /// What all ranks together make of their windows as they are now. Waits until every rank has come here: MPI_Wait.
   ///
-  /// Returns:  nothing where MPI gave an error.
+  /// Returns:  nothing where MPI gave an error. Throws std::bad_alloc where memory is out; the other ranks then wait, as
+  ///           in any collective that one rank does not come to.
   std::optional<JobSteps> report();
 
   /// Begins the same without waiting for anyone: MPI_Iallreduce. Others may be under way.
@@ -194,16 +200,18 @@ class MpiJob {
     MPI_Request request;
     Clock::time_point started;
     std::chrono::nanoseconds timeout;
-    bool abandoned;
+    bool abandoned, overtaken;
   };
 
   explicit MpiJob(const Connection& connection) : connection_(connection), window_(connection.window) {}
   bool start(std::chrono::nanoseconds timeout);
+  void look_at_all() noexcept;
   void leave_to_mpi(std::list<Report>::iterator report) noexcept;
 
   Connection connection_;
   StepWindow window_;
-  std::list<Report> under_way_;  // the oldest first
+  std::list<Report> under_way_;     // the oldest first
+  std::optional<JobSteps> latest_;  // complete, and not handed out yet
   bool has_left_behind_ = false;
   MpiJobCounts counts_;
 };
@@ -219,8 +227,13 @@ inline MpiJob::Connection::Connection(MPI_Comm of, std::size_t wanted_window) no
     status = {MPI_ERR_OTHER, "MPI_Initialized"};
     return;
   }
-  int own_rank = 0, size = 0;
-  auto steps = static_cast<std::uint64_t>(wanted_window);
+  int own_rank = 0, size = 0, is_between_groups = 0;
+  if (of != MPI_COMM_NULL) (void)MPI_Comm_test_inter(of, &is_between_groups);
+  if (of == MPI_COMM_NULL || is_between_groups != 0) {
+    status = {MPI_ERR_COMM, "MPI_Comm_dup"};
+    return;
+  }
+  auto steps = (std::min)(static_cast<std::uint64_t>(wanted_window), most_steps);
   if (is(MPI_Comm_dup(of, &comm), "MPI_Comm_dup") &&
       is(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler") &&
       is(MPI_Comm_rank(comm, &own_rank), "MPI_Comm_rank") && is(MPI_Comm_size(comm, &size), "MPI_Comm_size") &&
@@ -234,8 +247,9 @@ inline MpiJob::Connection::Connection(MPI_Comm of, std::size_t wanted_window) no
 
 inline bool MpiJob::start(std::chrono::nanoseconds timeout) {
   if (connection_.ranks == 0 || !detail::mpi_is_there()) return false;
+  look_at_all();  // so that what is complete is not kept on a rank that never polls
   const JobSteps none(connection_.ranks, connection_.window);
-  Report& report = under_way_.emplace_back(Report{none, none, MPI_REQUEST_NULL, Clock::now(), timeout, false});
+  Report& report = under_way_.emplace_back(Report{none, none, MPI_REQUEST_NULL, Clock::now(), timeout, false, false});
   report.own.add(connection_.rank, window_);
   const detail::MpiMerge<JobStep>& merging = connection_.merging;
   const bool is_taken =
@@ -262,6 +276,8 @@ inline std::optional<JobSteps> MpiJob::report() {
     ++counts_.completed;
     all = std::move(report->all);
     under_way_.erase(report);
+    latest_.reset();
+    for (Report& older : under_way_) older.overtaken = true;
   } else {
     ++counts_.failed;
     leave_to_mpi(report);
@@ -270,8 +286,14 @@ inline std::optional<JobSteps> MpiJob::report() {
 }
 
 inline std::optional<JobSteps> MpiJob::poll_report() noexcept {
-  std::optional<JobSteps> latest;
-  if (!detail::mpi_is_there()) return latest;
+  if (detail::mpi_is_there()) look_at_all();
+  std::optional<JobSteps> latest = std::move(latest_);
+  latest_.reset();
+  return latest;
+}
+
+/// What is complete is taken, what is late abandoned.
+inline void MpiJob::look_at_all() noexcept {
   const Clock::time_point now = Clock::now();
   for (auto next = under_way_.begin(); next != under_way_.end();) {
     const auto report = next++;
@@ -282,7 +304,7 @@ inline std::optional<JobSteps> MpiJob::poll_report() noexcept {
     } else if (is_complete != 0) {
       if (!report->abandoned) {
         ++counts_.completed;
-        latest = std::move(report->all);
+        if (!report->overtaken) latest_ = std::move(report->all);
       }
       under_way_.erase(report);
     } else if (!report->abandoned && now - report->started > report->timeout) {
@@ -290,7 +312,6 @@ inline std::optional<JobSteps> MpiJob::poll_report() noexcept {
       report->abandoned = true;
     }
   }
-  return latest;
 }
 
 inline MpiJob::~MpiJob() {
@@ -302,10 +323,16 @@ inline MpiJob::~MpiJob() {
   if (connection_.comm != MPI_COMM_NULL) (void)MPI_Comm_free(&connection_.comm);
 }
 
-/// MPI may still write into it, whatever becomes of the job.
+/// MPI may still write into it, whatever becomes of the job: it is kept for ever, in a place that takes no memory.
 inline void MpiJob::leave_to_mpi(std::list<Report>::iterator report) noexcept {
-  static auto* const left = new (std::nothrow) std::list<Report>;
-  if (left != nullptr) left->splice(left->end(), under_way_, report);
+  struct Left {
+    std::mutex mutex;  // jobs of several threads leave theirs here
+    std::list<Report> reports;
+  };
+  alignas(Left) static unsigned char place[sizeof(Left)];
+  static auto* const left = new (place) Left;
+  const std::lock_guard<std::mutex> lock(left->mutex);
+  left->reports.splice(left->reports.end(), under_way_, report);
   has_left_behind_ = true;
 }
 

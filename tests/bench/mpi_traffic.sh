@@ -12,6 +12,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 export LC_ALL=C
 
 window=${1:-100}
+[[ $# -le 1 && $window =~ ^[1-9][0-9]{0,6}$ ]] || stop "usage: $script_name [STEPS], a whole number from 1 on"
 reports=100
 program=
 for build in bench tests; do

@@ -194,6 +194,42 @@ void report_may_wait_while_others_are_under_way() {
 }
 
 /// Two jobs at once, one of all ranks and one of every second: neither sees the other's steps.
+/// A rank that never polls holds the last report and what is under way, not every report.
+void reports_that_nobody_asks_for_are_not_kept() {
+  steptimer::MpiJob job(MPI_COMM_WORLD, 4);
+  for (int report = 0; report < 50; ++report) {
+    CHECK_THAT_IT_HOLDS(job.start_report());
+    PMPI_Barrier(MPI_COMM_WORLD);
+  }
+  CHECK_THAT_IT_HOLDS(job.counts().completed > 0);
+  while (job.counts().completed < 50) (void)job.poll_report();
+}
+
+void older_reports_are_overtaken_by_one_that_was_waited_for() {
+  steptimer::MpiJob job(MPI_COMM_WORLD, 16);
+  CHECK_THAT_IT_HOLDS(job.start_report());
+  feed(job, job.rank());
+  CHECK_THAT_IT_HOLDS(same(*job.report(), expected_steps(16)));
+  while (job.counts().completed < 2) CHECK_THAT_IT_HOLDS(!job.poll_report());
+  CHECK_THAT_IT_HOLDS(!job.poll_report());
+}
+
+void communicators_that_are_none_give_a_job_without_ranks() {
+  steptimer::MpiJob none(MPI_COMM_NULL, 16);
+  CHECK_THAT_IT_HOLDS(none.ranks() == 0 && none.status().error_code == MPI_ERR_COMM);
+  CHECK_THAT_IT_HOLDS(!none.report() && !none.start_report() && !none.poll_report());
+  if (ranks < 2) return;
+  MPI_Comm half = MPI_COMM_NULL, between = MPI_COMM_NULL;
+  PMPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+  PMPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 0, &between);
+  {
+    steptimer::MpiJob job(between, 16);
+    CHECK_THAT_IT_HOLDS(job.ranks() == 0 && job.status().error_code == MPI_ERR_COMM);
+  }
+  PMPI_Comm_free(&between);
+  PMPI_Comm_free(&half);
+}
+
 void jobs_at_once_are_apart() {
   MPI_Comm half = MPI_COMM_NULL;
   PMPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
@@ -390,6 +426,9 @@ constexpr Row rows[] = {
     {"a_report_costs_the_same_for_any_number_of_ranks", a_report_costs_the_same_for_any_number_of_ranks},
     {"summaries_and_distributions_are_merged", summaries_and_distributions_are_merged},
     {"errors_of_mpi_are_counted_and_kept_from_its_handler", errors_of_mpi_are_counted_and_kept_from_its_handler},
+    {"reports_that_nobody_asks_for_are_not_kept", reports_that_nobody_asks_for_are_not_kept},
+    {"older_reports_are_overtaken_by_one_that_was_waited_for", older_reports_are_overtaken_by_one_that_was_waited_for},
+    {"communicators_that_are_none_give_a_job_without_ranks", communicators_that_are_none_give_a_job_without_ranks},
     {"code_in_the_readme_runs", code_in_the_readme_runs},
     {"a_job_without_mpi_does_nothing", a_job_without_mpi_does_nothing},
 };
