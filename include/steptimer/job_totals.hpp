@@ -62,15 +62,17 @@ struct JobSummary {
     return static_cast<double>(most_blamed.steps) / static_cast<double>(steps);
   }
 
-  /// The rank that the job waits for: the most blamed one, where it is blamed more often than chance explains.
+  /// The rank that the job waits for: the most blamed one, where it is blamed more often than chance explains, and its
+  /// excess is at least `cost_from_percent` of all cycles.
   ///
   /// Source:   if ranks were last by chance, each would be blamed for 1/ranks of the blamed steps. The probability that
   ///           any one is blamed for a share s of n of them is at most ranks * exp(-n * D(s, 1/ranks)), D being the
   ///           relative entropy of two coins (Chernoff, Hoeffding; the factor is Bonferroni's). It must not exceed
   ///           `chance`, which holds where steps are independent of each other: a rank that is slow for a stretch is
   ///           named for that stretch. In a job of one rank it is that one, as soon as it is blamed.
-  std::optional<std::uint32_t> guilty_rank(double chance = 0.001) const noexcept {
+  std::optional<std::uint32_t> guilty_rank(double chance = 0.001, double cost_from_percent = 1.0) const noexcept {
     if (most_blamed.steps == 0) return std::nullopt;
+    if (!(detail::percent(most_blamed.excess, cycle_total).value_or(0) >= cost_from_percent)) return std::nullopt;
     if (ranks > 1 && !(chance_of_blame() <= chance)) return std::nullopt;
     return most_blamed.rank;
   }

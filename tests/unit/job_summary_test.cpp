@@ -194,7 +194,9 @@ TEST_CASE("a stall too small to matter is nobody's") {
   CHECK(job.blame().empty());
   CHECK_FALSE(job.summary().guilty_rank());
   CHECK(job.summary().blamed_share() == 0);
-  CHECK(job.summary(0.001).guilty_rank() == 0u);  // the threshold is the caller's
+  CHECK_FALSE(job.summary(0.001).guilty_rank());              // it costs 0.005 % of the job's time
+  CHECK(job.summary(0.001).guilty_rank(0.001, 0.004) == 0u);  // the thresholds are the caller's
+  CHECK_FALSE(job.summary(0.001).guilty_rank(0.001, 0.006));
   CHECK(job.summary(0.001).most_blamed.excess == 500us);
 
   JobSteps idle(2, 10);
@@ -215,7 +217,7 @@ TEST_CASE("a few steps are not enough to call a rank guilty") {
 
 TEST_CASE("in a job of one rank that rank is the one, as soon as it is blamed") {
   JobSteps job(1, 10);
-  CHECK_FALSE(job.summary().guilty_rank());
+  CHECK_FALSE(job.summary().guilty_rank(1, 0));
   job.add(0, step(0, 6ms, 4ms));
   CHECK(job.summary().guilty_rank() == 0u);
   CHECK(*job.summary().data_wait_percent() == Approx(40));
