@@ -3,19 +3,8 @@
 # too. GUILTY is either the rank that all wait for, by DELAY_MS in each step, or "none" where no rank is slower than the others.
 cmake_minimum_required(VERSION 3.24)
 
-execute_process(COMMAND ${PROGRAM} ${ARGUMENTS} --json RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE err)
-if(code EQUAL 2 AND err MATCHES "(there is no GPU to use|needs as many GPUs)[^\n]*")
-  message(STATUS "skipped: ${CMAKE_MATCH_0}")
-  return()
-endif()
-if(NOT code EQUAL 0 OR NOT err STREQUAL "")
-  message(FATAL_ERROR "exit code ${code}; stderr: ${err}")
-endif()
-if(NOT out MATCHES "(^|\n)([^\n]+)\n$")
-  message(FATAL_ERROR "stdout does not end in a line: ${out}")
-endif()
-set(json "${CMAKE_MATCH_2}")
-message(STATUS "${json}")
+include("${CMAKE_CURRENT_LIST_DIR}/last_json.cmake")
+run_for_json()
 
 # get(<variable> <keys>...): a number, or an empty text for null.
 function(get out)

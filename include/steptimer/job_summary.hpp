@@ -56,8 +56,8 @@ static_assert(std::is_trivially_copyable<JobStep>::value, "steps are sent betwee
 
 /// The step over the ranks of both, which must have none in common; of two different steps, the later one.
 ///
-/// Source:   ours: the two largest, the place of the largest, maxima, a minimum and a sum. Associative and commutative, with JobStep{} as
-///           its neutral element, so ranks can be merged in any order with the same result.
+/// Source:   ours: the two largest, the place of the largest, maxima, a minimum and a sum. Associative and commutative,
+///           with JobStep{} as its neutral element, so ranks can be merged in any order with the same result.
 inline JobStep merge(const JobStep& a, const JobStep& b) noexcept {
   if (b.ranks == 0) return a;
   if (a.ranks == 0) return b;

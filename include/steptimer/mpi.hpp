@@ -4,7 +4,7 @@
 ///     options.on_record = std::ref(job);
 ///     ...
 ///     if (step % 100 == 99) job.start_report();    // collective, and does not wait
-///     if (const auto steps = job.poll_report()) print(steps->summary());  // on any rank, whenever it suits
+///     if (const auto steps = job.poll_report()) print(steps->summary());  // on each rank that asks
 ///
 /// What the numbers mean is in job_summary.hpp; here they are only brought together.
 #pragma once

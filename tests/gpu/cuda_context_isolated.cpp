@@ -25,17 +25,9 @@ using steptimer::CudaTimer;
 
 namespace {
 
-using isolated_rows::failed;
-using isolated_rows::passed;
+using isolated_rows::expect;
+using isolated_rows::outcome;
 using isolated_rows::skipped;
-
-int outcome = passed;
-
-void expect(const char* what, bool holds) {
-  if (holds) return;
-  outcome = failed;
-  std::printf("not so: %s\n", what);
-}
 
 void run_step(CudaTimer& timer, cudaStream_t stream) {
   timer.on_batch_start();

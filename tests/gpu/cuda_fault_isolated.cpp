@@ -27,18 +27,11 @@ using steptimer::TimerState;
 
 namespace {
 
+using isolated_rows::expect;
 using isolated_rows::failed;
+using isolated_rows::outcome;
 using isolated_rows::passed;
 using isolated_rows::skipped;
-
-int outcome = passed;
-
-void expect(const char* what, bool holds) {
-  if (holds) return;
-  outcome = failed;
-  std::printf("not so: %s\n", what);
-  std::fflush(stdout);
-}
 
 void expect_code(const char* what, int got, int wanted) {
   if (got == wanted) return;

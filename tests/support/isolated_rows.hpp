@@ -11,6 +11,16 @@ constexpr int passed = 0;
 constexpr int failed = 1;
 constexpr int skipped = 77;
 
+/// What has come of the row so far.
+inline int outcome = passed;
+
+inline void expect(const char* what, bool holds) {
+  if (holds) return;
+  outcome = failed;
+  std::printf("not so: %s\n", what);
+  std::fflush(stdout);
+}
+
 /// Does what the one argument of the program asks for: run(row) for the row of that name. Returns the exit code.
 template <class Rows, class Run>
 int main_of(const char* program, const Rows& rows, int argc, char** argv, Run&& run) {
