@@ -13,14 +13,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <stdexcept>
 #include <steptimer/format.hpp>
 #include <steptimer/mpi.hpp>
 #include <steptimer/progress_line.hpp>
 #include <steptimer/step_distribution.hpp>
 #include <steptimer/steptimer.hpp>
 #include <steptimer/tee.hpp>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -30,6 +28,7 @@
 #include "common/job_options.hpp"
 #include "common/job_report.hpp"
 #include "common/mpi_ranks.hpp"
+#include "common/mpi_totals.hpp"
 #include "common/network.hpp"
 #include "common/option_table.hpp"
 #include "common/run_program.hpp"
@@ -54,6 +53,7 @@ JobReport train(const JobOptions& options, const DigitsSplit& digits, MpiRanks& 
   timer_options.warmup_steps = 5;
   timer_options.on_record = steptimer::tee(job, distribution, line);
   steptimer::CpuTimer timer({}, timer_options);
+  const Score untrained = network.evaluate(digits.held_out);
   Batch batch;
 
   for (std::uint64_t step = 0; step < loader.steps(); ++step) {
@@ -72,22 +72,9 @@ JobReport train(const JobOptions& options, const DigitsSplit& digits, MpiRanks& 
   timer.finish();
   line.finish();
 
-  const auto steps = job.report();
-  const auto timing = steptimer::merge_over_ranks(timer.total(), MPI_COMM_WORLD);
-  auto distribution_of_all = steptimer::merge_over_ranks(distribution, MPI_COMM_WORLD);
-  const bool are_alike = ranks.agree_on(hash_of(network));
-  ranks.together([&] {
-    if (!steps || !timing || !distribution_of_all)
-      throw std::runtime_error(std::string("the ranks' times could not be brought together: MPI failed in ") +
-                               job.status().call);
-    if (!are_alike)
-      throw std::runtime_error(
-          "the ranks ended with different weights, so they have not trained one network; check that all of them run on "
-          "processors of one kind");
-  });
-  return {{network.evaluate(digits.held_out), loader.steps(), *timing, std::move(*distribution_of_all), timer.status()},
-          *steps,
-          ranks.gather(timer.total())};
+  JobTotals totals = totals_of(job, ranks, timer.total(), distribution, hash_of(network));
+  ranks.together([&] { require_one_network(totals); });
+  return {untrained, network.evaluate(digits.held_out), loader.steps(), timer.status(), std::move(totals)};
 }
 
 void run(MpiRanks& ranks, int argc, char** argv) {

@@ -23,7 +23,7 @@ check_cmake
 say "building in $build"
 mkdir -p "$build"
 torch=$(torch_folder)
-configure "$build" -DSTEPTIMER_TESTS=OFF -DSTEPTIMER_NCCL="$(nccl_folder)" ${torch:+"-DSTEPTIMER_TORCH=$torch"}
+configure "$build" -DSTEPTIMER_TESTS=OFF ${torch:+"-DSTEPTIMER_TORCH=$torch"}
 cmake --build "$build" --parallel "$(cores)"
 
 # train TITLE PROGRAM ARGUMENTS...: what is tried, how it was called, what it prints.

@@ -15,6 +15,7 @@
 #include "augmentation.hpp"
 #include "digits.hpp"
 #include "random.hpp"
+#include "threads.hpp"
 
 namespace example {
 
@@ -43,7 +44,7 @@ class BatchLoader {
   BatchLoader(const Digits& digits, BatchLoaderOptions options)
       : digits_(digits), options_(options), slots_(2 * options.threads) {
     try {
-      for (std::size_t i = 0; i < options.threads; ++i) threads_.emplace_back([this] { prepare_ahead(); });
+      for (std::size_t i = 0; i < options.threads; ++i) threads_.push_back(start_thread([this] { prepare_ahead(); }));
     } catch (...) {
       stop();
       throw;

@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include "threads.hpp"
+
 namespace example {
 
 /// The other ranks of a job on this machine: the same program again, one process a rank. Linux only.
@@ -28,7 +30,7 @@ class ChildRanks {
   /// Starts the program with these arguments, once for each rank from 1 on, with `--rank R` at the end.
   ChildRanks(const char* program, const std::vector<std::string>& arguments, std::uint32_t ranks) : program_(program) {
     for (std::uint32_t rank = 1; rank < ranks; ++rank) start(arguments, rank);
-    watching_ = std::thread([this] { watch(); });
+    watching_ = start_thread([this] { watch(); });
   }
   ChildRanks(const ChildRanks&) = delete;
   ChildRanks& operator=(const ChildRanks&) = delete;

@@ -35,6 +35,12 @@ class Event {
 
   void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "cudaEventRecord"); }
   void wait() const { check(cudaEventSynchronize(event_), "cudaEventSynchronize"); }
+  /// Whether a wait would end at once.
+  bool is_over() const {
+    const cudaError_t state = cudaEventQuery(event_);
+    if (state != cudaErrorNotReady) check(state, "cudaEventQuery");
+    return state == cudaSuccess;
+  }
   void make_wait(cudaStream_t stream) const { check(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent"); }
 
  private:

@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <cstdio>
 #include <optional>
+#include <stdexcept>
 #include <steptimer/diagnosis.hpp>
 #include <steptimer/format.hpp>
 #include <steptimer/job_summary.hpp>
 #include <steptimer/step_distribution.hpp>
 #include <steptimer/step_summary.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "json_object.hpp"
@@ -20,11 +22,36 @@
 
 namespace example {
 
+/// What the ranks of a job know together.
+struct JobTotals {
+  bool has_one_network;                       // whether all ended with the same weights
+  std::vector<steptimer::StepSummary> ranks;  // what each rank's own timer says; only needed where it is printed
+  steptimer::StepSummary timing;              // of all ranks' steps
+  steptimer::StepDistribution distribution;   // of all ranks' steps
+  steptimer::JobSteps steps;
+};
+
+/// Throws where the ranks have not trained one network.
+inline void require_one_network(const JobTotals& totals) {
+  if (totals.has_one_network) return;
+  throw std::runtime_error(
+      "the ranks ended with different weights, so they have not trained one network; check that all of them run on "
+      "processors of one kind");
+}
+
 /// What a data-parallel training program has to say at its end, however its ranks' numbers came together.
 struct JobReport {
   TrainingReport training;  // timing and distribution are those of all ranks' steps
+  Score untrained;          // of the held-out digits, before the first step
   steptimer::JobSteps steps;
-  std::vector<steptimer::StepSummary> ranks;  // what each rank's own timer says; only needed where it is printed
+  std::vector<steptimer::StepSummary> ranks;
+
+  JobReport(const Score& before, const Score& after, std::uint64_t trained, const steptimer::TimerStatus& status,
+            JobTotals totals)
+      : training{after, trained, totals.timing, std::move(totals.distribution), status},
+        untrained(before),
+        steps(std::move(totals.steps)),
+        ranks(std::move(totals.ranks)) {}
 };
 
 /// How many steps each rank is blamed for.
@@ -60,6 +87,8 @@ inline void print_job(const JobReport& report) {
   const std::vector<std::uint64_t> blamed = blamed_steps(report.steps);
   fmt::print("accuracy   {:.2f} % of {} held-out digits after {} steps\n", 100 * training.held_out.accuracy(),
              training.held_out.digits, training.steps);
+  fmt::print("loss       {:.3f} before the training, {:.3f} after it, of the held-out digits\n", report.untrained.loss(),
+             training.held_out.loss());
   fmt::print("{}\n", job);
   for (std::size_t rank = 0; rank < report.ranks.size(); ++rank)
     fmt::print("rank {:<5} {} | blamed for {}\n", rank, report.ranks[rank], blamed[rank]);
@@ -85,6 +114,7 @@ inline JsonObject to_job_json(const char* program, const JobReport& report) {
                         .add("blamed_steps", blamed[rank]));
   }
   return to_json(program, report.training)
+      .add("untrained_loss", report.untrained.loss())
       .add("ranks", std::uint64_t{job.ranks})
       .add("job_data_wait_percent", job.data_wait_percent())
       .add("job_steps", job.steps)

@@ -70,6 +70,26 @@ class MpiRanks {
     return least == most;
   }
 
+  /// The first rank's value, on all of them. Values are sent as bytes.
+  template <class Value>
+  void broadcast(Value& value) const {
+    MPI_Bcast(&value, static_cast<int>(sizeof value), MPI_BYTE, 0, MPI_COMM_WORLD);
+  }
+
+  /// Which of the ranks on this machine this one is, from 0 on, and how many they are.
+  struct Place {
+    std::uint32_t rank, ranks;
+  };
+  Place place_on_this_machine() const {
+    MPI_Comm here = MPI_COMM_NULL;
+    int rank = 0, ranks = 0;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+    MPI_Comm_rank(here, &rank);
+    MPI_Comm_size(here, &ranks);
+    MPI_Comm_free(&here);
+    return {static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(ranks)};
+  }
+
   /// Everybody's value, by rank, on the first; nothing on the others. Values are sent as bytes.
   template <class Value>
   std::vector<Value> gather(const Value& own) const {

@@ -6,12 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
-#include "cuda_check.hpp"
-#include "cuda_resources.hpp"
 #include "run_program.hpp"
 
 namespace example {
@@ -21,6 +19,13 @@ inline void check(ncclResult_t result, const char* call) {
   if (result == ncclSuccess) return;
   throw std::runtime_error(std::string(call) + " failed: " + ncclGetErrorString(result) +
                            "; run it with NCCL_DEBUG=INFO to see where it comes from");
+}
+
+/// The name of a new job, by which its ranks find each other.
+inline ncclUniqueId new_id() {
+  ncclUniqueId id{};
+  check(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  return id;
 }
 
 /// A job's id as text, to be handed to another process.
@@ -37,7 +42,7 @@ inline std::string to_text(const ncclUniqueId& id) {
 inline ncclUniqueId to_id(const std::string& text) {
   ncclUniqueId id{};
   if (text.size() != 2 * sizeof id.internal || text.find_first_not_of("0123456789abcdef") != std::string::npos)
-    throw UserError("--id needs the " + std::to_string(2 * sizeof id.internal) + " digits that rank 0 has printed");
+    throw UserError("--id needs the " + std::to_string(2 * sizeof id.internal) + " digits that rank 0 hands on");
   for (std::size_t i = 0; i < sizeof id.internal; ++i)
     id.internal[i] = static_cast<char>(std::stoi(text.substr(2 * i, 2), nullptr, 16));
   return id;
@@ -48,10 +53,17 @@ inline ncclUniqueId to_id(const std::string& text) {
 class NcclRank {
  public:
   /// Waits until all ranks are there.
-  NcclRank(const ncclUniqueId& id, std::uint32_t rank, std::uint32_t ranks) : rank_(rank), ranks_(ranks) {
+  NcclRank(const ncclUniqueId& id, std::uint32_t rank, std::uint32_t ranks)
+      : rank_(rank), ranks_(ranks), exceptions_before_(std::uncaught_exceptions()) {
     check(ncclCommInitRank(&comm_, static_cast<int>(ranks), id, static_cast<int>(rank)), "ncclCommInitRank");
   }
-  ~NcclRank() { ncclCommDestroy(comm_); }
+  /// Where this rank fails it does not wait for the others, which wait for it.
+  ~NcclRank() {
+    if (std::uncaught_exceptions() > exceptions_before_)
+      ncclCommAbort(comm_);
+    else
+      ncclCommDestroy(comm_);
+  }
   NcclRank(const NcclRank&) = delete;
   NcclRank& operator=(const NcclRank&) = delete;
 
@@ -65,36 +77,16 @@ class NcclRank {
     check(ncclAllReduce(numbers, numbers, size, ncclFloat, ncclAvg, comm_, stream), "ncclAllReduce");
   }
 
-  /// Everybody's values, rank by rank, on all of them; all have equally many. Values are sent as bytes. Waits.
-  template <class Value>
-  std::vector<Value> gather(const Value* own, std::size_t size) const {
-    const Stream stream;
-    const std::size_t bytes = size * sizeof(Value);
-    std::vector<Value> all(size * ranks_, *own);
-    const DeviceArray<unsigned char> from(bytes);
-    const DeviceArray<unsigned char> to(bytes * ranks_);
-    check(cudaMemcpy(from.data(), own, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
-    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    check(ncclAllGather(from.data(), to.data(), bytes, ncclChar, comm_, stream), "ncclAllGather");
-    stream.wait();
-    check(cudaMemcpy(all.data(), to.data(), bytes * ranks_, cudaMemcpyDeviceToHost), "cudaMemcpy");
-    return all;
-  }
-  template <class Value>
-  std::vector<Value> gather(const Value& own) const {
-    return gather(&own, 1);
-  }
-
-  /// Whether all ranks have the same number here.
-  bool agree_on(std::uint64_t number) const {
-    for (const std::uint64_t other : gather(number))
-      if (other != number) return false;
-    return true;
+  /// Queues what brings everybody's bytes to all ranks, rank by rank; both places are on the device, and all ranks have
+  /// equally many.
+  void gather(const unsigned char* own, unsigned char* all, std::size_t bytes, cudaStream_t stream) const {
+    check(ncclAllGather(own, all, bytes, ncclUint8, comm_, stream), "ncclAllGather");
   }
 
  private:
   ncclComm_t comm_ = nullptr;
   std::uint32_t rank_, ranks_;
+  int exceptions_before_;
 };
 
 }  // namespace example

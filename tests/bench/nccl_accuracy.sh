@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# How true a job's number is on GPUs, and what timing costs it: nccl_training on all GPUs of this machine, with and without a
-# rank whose loader takes longer, beside what the delay and the steps without it let expect; then in turns with the timer
-# and without. Needs a build of steptimer_example_nccl_training.
+# How true a job's number is on GPUs, and what timing costs it: nccl_training by 1, 2, 4, ... ranks, with and without a rank
+# whose loader takes longer, beside what the delay and the steps without it let expect; then in turns with the timer and
+# without. Needs a GPU and a build of steptimer_example_nccl_training.
 #
-#   tests/bench/nccl_accuracy.sh BUILD_DIR [--csv FILE]      prints tables
+#   tests/bench/nccl_accuracy.sh BUILD_DIR [--out FOLDER] [--share-gpus RANKS]
+#
+# --out         leaves nccl_accuracy.csv, nccl_timer_cost.csv and machine.txt there, once all of it ran
+# --share-gpus  up to so many ranks on the GPUs there are; without it, as many as there are GPUs
 #
 # The loss is read in every step, so that nothing of a delay is hidden behind the step before: data wait is then
 # delay / (delay + step), with the step of the run in which nobody is slowed.
@@ -11,53 +14,111 @@ script_name=tests/bench/nccl_accuracy.sh
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 # shellcheck source=tests/support/install_packages.sh
 . "$root/tests/support/install_packages.sh"
+# shellcheck source=tests/bench/support/machine.sh
+. "$root/tests/bench/support/machine.sh"
 export LC_ALL=C
 
-csv=/dev/null
-if [ $# = 3 ] && [ "$2" = --csv ]; then csv=$3; elif [ $# != 1 ]; then stop "usage: $script_name BUILD_DIR [--csv FILE]"; fi
-training=$1/examples/nccl_training
+usage="usage: $script_name BUILD_DIR [--out FOLDER] [--share-gpus RANKS]"
+command_line=$script_name${2+ ${*:2}}
+[ $# != 0 ] || stop "$usage"
+build=$1
+shift
+out=
+share=()
+most=0
+while [ $# -gt 1 ]; do
+  case $1 in
+    --out) out=$2 ;;
+    --share-gpus)
+      share=(--share-gpus)
+      most=$2
+      ;;
+    *) stop "$usage" ;;
+  esac
+  shift 2
+done
+if [ $# != 0 ] || [[ ! $most =~ ^[0-9]+$ ]]; then stop "$usage"; fi
+training=$build/examples/nccl_training
 [ -x "$training" ] || stop "$training is missing; build steptimer_example_nccl_training"
 
-# job ARGUMENTS...: the line of JSON.
-job() { "$training" --quiet --json "$@" < /dev/null | tail -n 1; }
-# number NAME JSON: the first of that name.
-number() { grep -o "\"$1\": [^,}]*" <<< "$2" | head -n 1 | sed 's/.*: //'; }
-# own NAME RANK JSON: that of a rank.
-own() { grep -o "{\"rank\": $2,[^}]*}" <<< "$3" | grep -o "\"$1\": [^,}]*" | sed 's/.*: //'; }
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
 
-echo "what,ranks,delay_ms,step_ms,measured_percent,expected_percent,guilty_rank,guilty_share,rank_0_data_wait_percent,rank_0_batch_ms,slow_rank_data_wait_percent,slow_rank_batch_ms" > "$csv"
-printf '%5s | %8s | %8s | %8s | %8s %6s | %6s %6s | %s\n' ranks delay step measured expected away guilty share \
+# job RANKS ARGUMENTS...: steps long enough that making a batch is little beside one; leaves the line of JSON in `json`.
+job() {
+  local ranks=$1
+  shift
+  json=$("$training" --ranks "$ranks" "${share[@]}" --quiet --json --hidden 4096 "$@" < /dev/null) || stop "nccl_training could not run"
+  json=${json##*$'\n'}
+}
+# number NAME: the first of that name.
+number() { grep -o "\"$1\": [^,}]*" <<< "$json" | head -n 1 | sed 's/.*: //'; }
+# of_rank NAME RANK: that of a rank.
+of_rank() { grep -o "{\"rank\": $2,[^}]*}" <<< "$json" | grep -o "\"$1\": [^,}]*" | sed 's/.*: //'; }
+
+job 0 --epochs 1
+[ "${#share[@]}" != 0 ] || most=$(number ranks)
+describe_machine "$build" "$command_line" > "$results/machine.txt"
+cat "$results/machine.txt"
+
+csv=$results/nccl_accuracy.csv
+echo "ranks,delay_ms,step_ms,steps,measured_percent,expected_percent,guilty_rank,guilty_share,rank_0_data_wait_percent,\
+rank_0_batch_ms,slow_rank_data_wait_percent,slow_rank_batch_ms" > "$csv"
+printf '\n%5s | %8s | %8s | %5s | %8s | %8s %6s | %6s %6s | %s\n' ranks delay step steps measured expected away named share \
   "data_wait and batch_time of rank 0; of the slow rank"
-ranks=$(number ranks "$(job --epochs 1)")
-slow=$((ranks - 1))
-even=$(job --epochs 20 --hidden 4096 --sync-every 1)
-step=$(number cycle_mean_s "$even")
-for delay in 0 1 2 5 20; do
-  if [ "$delay" = 0 ]; then result=$even; else
-    result=$(job --epochs 10 --hidden 4096 --sync-every 1 --slow-rank "$slow" --loader-delay-ms "$delay")
-  fi
-  awk -v ranks="$ranks" -v delay="$delay" -v step="$step" -v measured="$(number job_data_wait_percent "$result")" \
-    -v guilty="$(number guilty_rank "$result")" -v share="$(number guilty_share "$result")" -v csv="$csv" \
-    -v wait_0="$(own data_wait_percent 0 "$result")" -v batch_0="$(own batch_mean_s 0 "$result")" \
-    -v wait_s="$(own data_wait_percent "$slow" "$result")" -v batch_s="$(own batch_mean_s "$slow" "$result")" '
-    BEGIN {
-      expected = 100 * delay / (delay + 1000 * step)
-      if (guilty == "null") guilty = "none"
-      printf "%5d | %5d ms | %5.2f ms | %6.2f %% | %6.2f %% %+6.2f | %6s %6.3f | %.2f %% %.2f ms; %.2f %% %.2f ms\n",
-        ranks, delay, 1000 * step, measured, expected, measured - expected, guilty, share, wait_0, 1000 * batch_0, wait_s,
-        1000 * batch_s
-      printf "slowed,%d,%s,%.4f,%.3f,%.3f,%s,%.4f,%.3f,%.4f,%.3f,%.4f\n", ranks, delay, 1000 * step, measured, expected,
-        guilty, share, wait_0, 1000 * batch_0, wait_s, 1000 * batch_s >> csv
-    }'
+for ((ranks = 1; ranks <= most; ranks *= 2)); do
+  for delay in 0 1 2 5 20; do
+    if [ "$delay" = 0 ]; then
+      job "$ranks" --epochs 20 --sync-every 1
+      step=$(number cycle_mean_s)
+    else
+      job "$ranks" --epochs 10 --sync-every 1 --slow-rank $((ranks - 1)) --loader-delay-ms "$delay"
+    fi
+    awk -v ranks="$ranks" -v delay="$delay" -v step="$step" -v steps="$(number job_steps)" \
+      -v measured="$(number job_data_wait_percent)" -v guilty="$(number guilty_rank)" -v share="$(number guilty_share)" \
+      -v wait_0="$(of_rank data_wait_percent 0)" -v batch_0="$(of_rank batch_mean_s 0)" \
+      -v wait_slow="$(of_rank data_wait_percent $((ranks - 1)))" \
+      -v batch_slow="$(of_rank batch_mean_s $((ranks - 1)))" -v csv="$csv" '
+      BEGIN {
+        expected = 100 * delay / (delay + 1000 * step)
+        if (guilty == "null") guilty = "none"
+        printf "%5d | %5d ms | %5.2f ms | %5d | %6.2f %% | %6.2f %% %+6.2f | %6s %6.3f | %.2f %% %.2f ms; %.2f %% %.2f ms\n",
+          ranks, delay, 1000 * step, steps, measured, expected, measured - expected, guilty, share, wait_0, 1000 * batch_0,
+          wait_slow, 1000 * batch_slow
+        printf "%d,%d,%.4f,%d,%.3f,%.3f,%s,%.4f,%.3f,%.4f,%.3f,%.4f\n", ranks, delay, 1000 * step, steps, measured,
+          expected, guilty, share, wait_0, 1000 * batch_0, wait_slow, 1000 * batch_slow >> csv
+      }'
+  done
 done
 
-# With the timer and without, in turns; the ratio of each pair, and the median of those.
-ratios=()
-for _ in 1 2 3 4 5 6 7; do
-  with=$(number loop_seconds "$(job --epochs 20 --hidden 4096)")
-  without=$(number loop_seconds "$(job --epochs 20 --hidden 4096 --no-timer)")
-  ratios+=("$(awk -v a="$with" -v b="$without" 'BEGIN { printf "%.4f", a / b }')")
+# The pairs begin in turns with the timer and without it.
+csv=$results/nccl_timer_cost.csv
+echo "ranks,pair,first,with_timer_s,without_timer_s,ratio" > "$csv"
+printf '\n'
+for ((ranks = 1; ranks <= most; ranks *= 2)); do
+  for pair in 1 2 3 4 5 6 7; do
+    order=(with without)
+    [ $((pair % 2)) = 1 ] || order=(without with)
+    for run in "${order[@]}"; do
+      if [ "$run" = with ]; then
+        job "$ranks" --epochs 20
+        with=$(number loop_seconds)
+      else
+        job "$ranks" --epochs 20 --no-timer
+        without=$(number loop_seconds)
+      fi
+    done
+    awk -v ranks="$ranks" -v pair="$pair" -v first="${order[0]}" -v with="$with" -v without="$without" \
+      'BEGIN { printf "%d,%d,%s,%.4f,%.4f,%.4f\n", ranks, pair, first, with, without, with / without }' >> "$csv"
+  done
+  awk -F , -v ranks="$ranks" '$1 == ranks { print $6 }' "$csv" | sort -n | awk -v ranks="$ranks" '
+    { ratio[NR] = $1 }
+    END { printf "%d ranks take %s times as long with the timer (median of %d pairs, %s to %s)\n", ranks,
+            ratio[(NR + 1) / 2], NR, ratio[1], ratio[NR] }'
 done
-median=$(printf '%s\n' "${ratios[@]}" | sort -n | sed -n 4p)
-printf '\nwith the timer the loop takes %s times as long (median of seven pairs: %s)\n' "$median" "${ratios[*]}"
-echo "timer_ratio,$ranks,,,$median,1,,,,,," >> "$csv"
+
+if [ -n "$out" ]; then
+  mkdir -p "$out"
+  cp "$results"/* "$out"
+  say "results in $out"
+fi

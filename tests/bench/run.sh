@@ -14,6 +14,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 . "$root/tests/support/install_packages.sh"
 # shellcheck source=tests/bench/support/csv_columns.sh
 . "$root/tests/bench/support/csv_columns.sh"
+# shellcheck source=tests/bench/support/machine.sh
+. "$root/tests/bench/support/machine.sh"
 export LC_ALL=C
 
 command_line=$script_name${*:+ $*}
@@ -50,7 +52,6 @@ benchmarks=(hook_cost scaling job_scale perturbation accuracy compile_cost)
 results=$build/results
 
 has_gpu() { nvidia-smi -L > /dev/null 2>&1 || [ -e /dev/nvidiactl ]; }
-first_line_of() { "$@" 2> /dev/null < /dev/null | head -n 1 || true; }
 
 build_all() {
   local arguments=() torch targets=(steptimer_bench_programs)
@@ -63,35 +64,6 @@ build_all() {
   # The accuracy on a real model is that of an example.
   ! grep -q '^CMAKE_CUDA_COMPILER:.*=/' "$build/CMakeCache.txt" || targets+=(steptimer_example_cuda_training)
   cmake --build "$build" --parallel "$(cores)" --target "${targets[@]}"
-}
-
-# line NAME VALUE: one line about the machine, unless there is nothing to say.
-line() { [ -z "$2" ] || printf '%-10s %s\n' "$1" "$2"; }
-gpus() {
-  nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | sed 's/, / (driver /; s/$/)/' | sort | uniq -c |
-    sed 's/^ *//'
-}
-cuda_version() {
-  local nvcc
-  nvcc=$(sed -n 's/^CMAKE_CUDA_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")
-  "$nvcc" --version | sed -n 's/.*, release \([0-9.]*\).*/\1/p'
-}
-
-describe_machine() {
-  local compiler
-  line cpu "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
-  line cores "$(cores)"
-  line load "$(cut -d ' ' -f 1-3 /proc/loadavg) (1, 5 and 15 minutes, before the first benchmark)"
-  line os "$(. /etc/os-release && echo "$PRETTY_NAME")"
-  line kernel "$(uname -sr)"
-  for compiler in "${CXX:-c++}" g++ clang++; do line "${compiler##*/}" "$(first_line_of "$compiler" --version)"; done
-  line cmake "$(first_line_of cmake --version)"
-  line gpu "$(first_line_of gpus)"
-  line cuda "$(first_line_of cuda_version)"
-  line torch "$(first_line_of python3 -c 'import torch; print(torch.__version__)')"
-  line date "$(date -u '+%Y-%m-%d %H:%M UTC')"
-  line version "$(git -C "$root" describe --always --dirty 2> /dev/null)"
-  line command "$command_line"
 }
 
 # key_figure NAME: what a reader looks for first.
@@ -187,7 +159,7 @@ save() {
 build_all
 rm -rf "$results"
 mkdir -p "$results"
-describe_machine | tee "$results/machine.txt"
+describe_machine "$build" "$command_line" | tee "$results/machine.txt"
 
 programs=$build/tests/bench
 hook_cost_size=()

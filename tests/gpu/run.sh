@@ -24,7 +24,7 @@ build=$root/build/gpu
 say "building in $build"
 mkdir -p "$build"
 configure "$build" -DSTEPTIMER_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=native -DSTEPTIMER_TEST_FMT="$newer_fmt" \
-  -DSTEPTIMER_TORCH="$torch" -DSTEPTIMER_NCCL="$(nccl_folder)"
+  -DSTEPTIMER_TORCH="$torch"
 grep -q '^CMAKE_CUDA_COMPILER:.*=/' "$build/CMakeCache.txt" || stop "needs nvcc, and CMake found none (CUDACXX names one)"
 cmake --build "$build" --parallel "$(cores)" \
   --target steptimer_gpu_programs soak steptimer_example_cuda_training steptimer_example_bleed_through \

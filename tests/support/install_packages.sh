@@ -10,7 +10,6 @@
 #   configure FOLDER ARGS...  configures the project into FOLDER, which is made anew if it belongs to another checkout
 #   cores                     how many compilers to run at once
 #   torch_folder              the folder of a PyTorch with CUDA, if python3 knows one
-#   nccl_folder               the folder of the NCCL that came with it
 
 set -euo pipefail
 
@@ -27,10 +26,6 @@ torch_folder() {
   local folder
   folder=$(python3 -c 'import torch, os; print(os.path.dirname(torch.__file__))' 2> /dev/null < /dev/null) || return 0
   [ ! -f "$folder/lib/libc10_cuda.so" ] || echo "$folder"
-}
-
-nccl_folder() {
-  python3 -c 'import nvidia.nccl; print(list(nvidia.nccl.__path__)[0])' 2> /dev/null < /dev/null || true
 }
 
 has_header() {
