@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
-# How true a job's number is on GPUs, and what timing costs it: nccl_training by 1, 2, 4, ... ranks, with and without a rank
+# How true a job's number is on GPUs, and what timing costs it: nccl_training on 1, 2, 4, ... GPUs, with and without a rank
 # whose loader takes longer, beside what the delay and the steps without it let expect; then in turns with the timer and
 # without. Needs a GPU and a build of steptimer_example_nccl_training.
 #
-#   tests/bench/nccl_accuracy.sh BUILD_DIR [--out FOLDER] [--share-gpus RANKS]
-#
-# --out         leaves nccl_accuracy.csv, nccl_timer_cost.csv and machine.txt there, once all of it ran
-# --share-gpus  up to so many ranks on the GPUs there are; without it, as many as there are GPUs
+#   tests/bench/nccl_accuracy.sh BUILD_DIR [FOLDER]     leaves nccl_accuracy.csv, nccl_timer_cost.csv and machine.txt in
+#                                                       FOLDER, once all of it ran
 #
 # The loss is read in every step, so that nothing of a delay is hidden behind the step before: data wait is then
-# delay / (delay + step), with the step of the run in which nobody is slowed.
+# delay / (delay + step), with the step of the run in which nobody is slowed. Making a batch takes time without a delay, too,
+# and a sleep takes longer than it should: steps are so long that both are little beside one.
 script_name=tests/bench/nccl_accuracy.sh
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 # shellcheck source=tests/support/install_packages.sh
@@ -18,37 +17,20 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 . "$root/tests/bench/support/machine.sh"
 export LC_ALL=C
 
-usage="usage: $script_name BUILD_DIR [--out FOLDER] [--share-gpus RANKS]"
-command_line=$script_name${2+ ${*:2}}
-[ $# != 0 ] || stop "$usage"
+[ $# = 1 ] || [ $# = 2 ] || stop "usage: $script_name BUILD_DIR [FOLDER]"
 build=$1
-shift
-out=
-share=()
-most=0
-while [ $# -gt 1 ]; do
-  case $1 in
-    --out) out=$2 ;;
-    --share-gpus)
-      share=(--share-gpus)
-      most=$2
-      ;;
-    *) stop "$usage" ;;
-  esac
-  shift 2
-done
-if [ $# != 0 ] || [[ ! $most =~ ^[0-9]+$ ]]; then stop "$usage"; fi
+out=${2-}
 training=$build/examples/nccl_training
 [ -x "$training" ] || stop "$training is missing; build steptimer_example_nccl_training"
 
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 
-# job RANKS ARGUMENTS...: steps long enough that making a batch is little beside one; leaves the line of JSON in `json`.
+# job RANKS ARGUMENTS...: leaves the line of JSON in `json`.
 job() {
   local ranks=$1
   shift
-  json=$("$training" --ranks "$ranks" "${share[@]}" --quiet --json --hidden 4096 "$@" < /dev/null) || stop "nccl_training could not run"
+  json=$("$training" --ranks "$ranks" --quiet --json "$@" < /dev/null) || stop "nccl_training could not run"
   json=${json##*$'\n'}
 }
 # number NAME: the first of that name.
@@ -57,8 +39,8 @@ number() { grep -o "\"$1\": [^,}]*" <<< "$json" | head -n 1 | sed 's/.*: //'; }
 of_rank() { grep -o "{\"rank\": $2,[^}]*}" <<< "$json" | grep -o "\"$1\": [^,}]*" | sed 's/.*: //'; }
 
 job 0 --epochs 1
-[ "${#share[@]}" != 0 ] || most=$(number ranks)
-describe_machine "$build" "$command_line" > "$results/machine.txt"
+gpus=$(number ranks)
+describe_machine "$build" "$script_name" > "$results/machine.txt"
 cat "$results/machine.txt"
 
 csv=$results/nccl_accuracy.csv
@@ -66,14 +48,12 @@ echo "ranks,delay_ms,step_ms,steps,measured_percent,expected_percent,guilty_rank
 rank_0_batch_ms,slow_rank_data_wait_percent,slow_rank_batch_ms" > "$csv"
 printf '\n%5s | %8s | %8s | %5s | %8s | %8s %6s | %6s %6s | %s\n' ranks delay step steps measured expected away named share \
   "data_wait and batch_time of rank 0; of the slow rank"
-for ((ranks = 1; ranks <= most; ranks *= 2)); do
-  for delay in 0 1 2 5 20; do
-    if [ "$delay" = 0 ]; then
-      job "$ranks" --epochs 20 --sync-every 1
-      step=$(number cycle_mean_s)
-    else
-      job "$ranks" --epochs 10 --sync-every 1 --slow-rank $((ranks - 1)) --loader-delay-ms "$delay"
-    fi
+for ((ranks = 1; ranks <= gpus; ranks *= 2)); do
+  for delay in 0 2 5 20 50; do
+    slowed=()
+    [ "$delay" = 0 ] || slowed=(--slow-rank $((ranks - 1)) --loader-delay-ms "$delay")
+    job "$ranks" --hidden 16384 --epochs $((5 * ranks)) --sync-every 1 "${slowed[@]}"
+    [ "$delay" != 0 ] || step=$(number cycle_mean_s)
     awk -v ranks="$ranks" -v delay="$delay" -v step="$step" -v steps="$(number job_steps)" \
       -v measured="$(number job_data_wait_percent)" -v guilty="$(number guilty_rank)" -v share="$(number guilty_share)" \
       -v wait_0="$(of_rank data_wait_percent 0)" -v batch_0="$(of_rank batch_mean_s 0)" \
@@ -95,16 +75,16 @@ done
 csv=$results/nccl_timer_cost.csv
 echo "ranks,pair,first,with_timer_s,without_timer_s,ratio" > "$csv"
 printf '\n'
-for ((ranks = 1; ranks <= most; ranks *= 2)); do
+for ((ranks = 1; ranks <= gpus; ranks *= 2)); do
   for pair in 1 2 3 4 5 6 7; do
     order=(with without)
     [ $((pair % 2)) = 1 ] || order=(without with)
     for run in "${order[@]}"; do
       if [ "$run" = with ]; then
-        job "$ranks" --epochs 20
+        job "$ranks" --hidden 4096 --epochs 20
         with=$(number loop_seconds)
       else
-        job "$ranks" --epochs 20 --no-timer
+        job "$ranks" --hidden 4096 --epochs 20 --no-timer
         without=$(number loop_seconds)
       fi
     done
@@ -117,8 +97,4 @@ for ((ranks = 1; ranks <= most; ranks *= 2)); do
             ratio[(NR + 1) / 2], NR, ratio[1], ratio[NR] }'
 done
 
-if [ -n "$out" ]; then
-  mkdir -p "$out"
-  cp "$results"/* "$out"
-  say "results in $out"
-fi
+[ -z "$out" ] || { mkdir -p "$out" && cp "$results"/* "$out"; }
