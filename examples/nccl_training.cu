@@ -73,7 +73,8 @@ struct NcclOptions : JobOptions {
 
   /// Returns: whether there is something to train.
   bool parse(int argc, char** argv, std::FILE* help = stdout) {
-    OptionTable table("nccl_training", "learns handwritten digits on several GPUs and says which rank the job waits for");
+    OptionTable table("nccl_training",
+                      "learns handwritten digits on several GPUs and says which rank the job waits for");
     hidden = 1024;
     add_to(table, 16384);
     add_sync_every_to(table);
@@ -208,9 +209,8 @@ JobResult train(const NcclOptions& options, const DigitsSplit& digits, const Ncc
     JobTotals totals = job.totals(timer.total(), distribution, hash_of(network));
     require_one_network(totals);
     const Score trained = evaluate(network, held_out, options.batch, stream);
-    result.emplace(JobResult{{untrained, trained, steps, timer.status(), std::move(totals)},
-                             seconds,
-                             digits_learned * rank.size()});
+    result.emplace(JobResult{
+        {untrained, trained, steps, timer.status(), std::move(totals)}, seconds, digits_learned * rank.size()});
   });
   barrier();        // before anything is freed
   timer.release();  // its events go before the stream does
@@ -258,8 +258,8 @@ void train_in_threads(const NcclOptions& options, const DigitsSplit& digits) {
   run_or_end_job([&] {
     for (std::uint32_t rank = 0; rank < options.ranks; ++rank) {
       threads.push_back(start_thread([&, rank] {
-        const int code = run_program("nccl_training",
-                                     [&] { train_as(rank, id, options, digits, [&] { barrier.wait(); }); });
+        const int code =
+            run_program("nccl_training", [&] { train_as(rank, id, options, digits, [&] { barrier.wait(); }); });
         if (code != 0) std::_Exit(code);
       }));
     }
@@ -279,8 +279,8 @@ void train_in_processes(const NcclOptions& options, const DigitsSplit& digits, s
 DigitsSplit prepare(const NcclOptions& options, std::uint32_t ranks_here, const char* program) {
   const auto gpus = static_cast<std::uint32_t>(count_gpus());
   if (ranks_here > gpus && !options.share_gpus) {
-    throw UserError(std::to_string(ranks_here) + " ranks need as many GPUs, and there are only " + std::to_string(gpus) +
-                    "; ask for no more, or give --share-gpus");
+    throw UserError(std::to_string(ranks_here) + " ranks need as many GPUs, and there are only " +
+                    std::to_string(gpus) + "; ask for no more, or give --share-gpus");
   }
   DigitsSplit digits = split_digits(read_digits(options.data.empty() ? find_digits_file(program) : options.data));
   check_batch_fits(options.batch, shard_of(digits.training, 0, options.ranks), "of each rank");
@@ -290,7 +290,8 @@ DigitsSplit prepare(const NcclOptions& options, std::uint32_t ranks_here, const 
 void run(int argc, char** argv) {
   NcclOptions options;
   if (!options.parse(argc, argv)) return;
-  if (options.mpi) throw UserError("this nccl_training was built without MPI; install it and build again, or leave --mpi away");
+  if (options.mpi)
+    throw UserError("this nccl_training was built without MPI; install it and build again, or leave --mpi away");
   // Where a kernel is loaded at its first launch, a thread may wait for the device of another, in which that waits for it.
   if (options.threads) setenv("CUDA_MODULE_LOADING", "EAGER", 1);
   if (options.ranks == 0) options.ranks = static_cast<std::uint32_t>(count_gpus());

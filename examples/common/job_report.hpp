@@ -47,7 +47,7 @@ struct JobReport {
   std::vector<steptimer::StepSummary> ranks;
 
   JobReport(const Score& before, const Score& after, std::uint64_t trained, const steptimer::TimerStatus& status,
-            JobTotals totals)
+            JobTotals&& totals)
       : training{after, trained, totals.timing, std::move(totals.distribution), status},
         untrained(before),
         steps(std::move(totals.steps)),
@@ -87,8 +87,8 @@ inline void print_job(const JobReport& report) {
   const std::vector<std::uint64_t> blamed = blamed_steps(report.steps);
   fmt::print("accuracy   {:.2f} % of {} held-out digits after {} steps\n", 100 * training.held_out.accuracy(),
              training.held_out.digits, training.steps);
-  fmt::print("loss       {:.3f} before the training, {:.3f} after it, of the held-out digits\n", report.untrained.loss(),
-             training.held_out.loss());
+  fmt::print("loss       {:.3f} before the training, {:.3f} after it, of the held-out digits\n",
+             report.untrained.loss(), training.held_out.loss());
   fmt::print("{}\n", job);
   for (std::size_t rank = 0; rank < report.ranks.size(); ++rank)
     fmt::print("rank {:<5} {} | blamed for {}\n", rank, report.ranks[rank], blamed[rank]);

@@ -39,15 +39,15 @@ struct Diagnosis {
   /// In one word.
   Bottleneck bottleneck = Bottleneck::unknown;
   /// One sentence: what was seen, the gain at stake, and what to try next.
-  std::string advice;
+  std::string advice = {};
   /// That of the summary, 0 to 100.
-  std::optional<double> data_wait_percent;
+  std::optional<double> data_wait_percent = {};
   /// Of the data wait, what was spent on fetching, 0 to 100; absent without fetch scopes.
-  std::optional<double> fetch_share_percent;
+  std::optional<double> fetch_share_percent = {};
   /// So many times faster the run could be at most if nothing had to wait for data.
   ///
   /// Source:   ours: cycle / (cycle - wait) = 100 / (100 - data_wait_percent). Absent where all is waiting.
-  std::optional<double> possible_speedup;
+  std::optional<double> possible_speedup = {};
 };
 
 namespace detail {

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 #include "step_record.hpp"
 #include "step_summary.hpp"
@@ -26,21 +27,21 @@ class MetricVisitor {
  public:
   explicit MetricVisitor(F& f) : f_(f) {}
 
-  void count(std::string_view name, std::uint64_t count) { f_(name, static_cast<double>(count)); }
+  void count(std::string_view name, std::uint64_t count) { give(name, static_cast<double>(count)); }
   void seconds(std::string_view name, std::optional<std::chrono::nanoseconds> time) {
-    if (time) f_(name, static_cast<double>(time->count()) / 1e9);
+    if (time) give(name, static_cast<double>(time->count()) / 1e9);
   }
   void share(std::string_view name, std::optional<double> percent) {
-    if (percent) f_(name, *percent / 100);
+    if (percent) give(name, *percent / 100);
   }
   void rate(std::string_view name, std::optional<double> per_second) {
-    if (per_second) f_(name, *per_second);
+    if (per_second) give(name, *per_second);
   }
   void mean(std::string_view name, std::chrono::nanoseconds total, std::uint64_t n) {
-    if (n > 0) f_(name, static_cast<double>(total.count()) / (1e9 * static_cast<double>(n)));
+    if (n > 0) give(name, static_cast<double>(total.count()) / (1e9 * static_cast<double>(n)));
   }
   void fraction(std::string_view name, std::uint64_t part, std::uint64_t whole) {
-    if (whole > 0) f_(name, static_cast<double>(part) / static_cast<double>(whole));
+    if (whole > 0) give(name, static_cast<double>(part) / static_cast<double>(whole));
   }
   void phases(const StepSummary& summary) {
     for (std::size_t i = 0; i < summary.phase_count; ++i) {
@@ -53,6 +54,14 @@ class MetricVisitor {
   }
 
  private:
+  /// All names end in a zero, so they can be given to what takes a std::string or a const char*.
+  void give(std::string_view name, double value) {
+    if constexpr (std::is_invocable_v<F&, std::string_view, double>)
+      f_(name, value);
+    else
+      f_(name.data(), value);
+  }
+
   F& f_;
 };
 
@@ -61,7 +70,8 @@ class MetricVisitor {
 /// Calls f(name, value) for each number of a record that is there.
 ///
 /// Units:    seconds; shares 0 to 1; counts as they are, device_drained 0 or 1.
-/// Names:    string literals, `profiling/...`. Only that of a phase, `profiling/phase/forward`, is put together, so f
+/// Names:    a std::string_view, or where f does not take one a const char*, so that it may take a std::string.
+///           `profiling/...`, string literals. Only that of a phase, `profiling/phase/forward`, is put together, so f
 ///           copies what it keeps; it has the first 23 bytes of what was given to mark(). Phases of one name are one
 ///           metric, their mean; what comes before the first mark has no name and no metric.
 /// Blocking: what f does; no memory is asked for.

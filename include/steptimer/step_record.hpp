@@ -35,13 +35,13 @@ struct StepRecord {
   /// Start mark -> end mark on the backend's timeline. On a GPU this is a span on the stream, not busy time.
   std::chrono::nanoseconds batch_time{0};
   /// Start mark -> the next step's start mark, on the same timeline.
-  std::optional<std::chrono::nanoseconds> wall_gap;
+  std::optional<std::chrono::nanoseconds> wall_gap = {};
   /// max(0, wall_gap - batch_time): the time the timeline spent outside steps. Present exactly when wall_gap is.
-  std::optional<std::chrono::nanoseconds> data_time;
+  std::optional<std::chrono::nanoseconds> data_time = {};
   /// Host clock between the two hooks: on an asynchronous device, the time it took to queue the step.
   std::chrono::nanoseconds host_batch_time{0};
   /// Host clock from this step's on_batch_start() to the next. Present exactly when wall_gap is.
-  std::optional<std::chrono::nanoseconds> host_wall_gap;
+  std::optional<std::chrono::nanoseconds> host_wall_gap = {};
   /// As given to on_batch_end(), in whatever the caller counts: samples, tokens.
   std::uint64_t items = 0;
   /// True for the first StepTimerOptions::warmup_steps steps, which are left out of every summary.
@@ -53,20 +53,20 @@ struct StepRecord {
   /// Source:   ours: an idle device reaches a mark as the host drops it, so a step that ends idle takes no longer on
   ///           the device than on the host, up to the latency of events: batch_time <= host_batch_time + 10 us, the
   ///           latency taken as no more than a quarter of batch_time.
-  std::optional<bool> device_drained;
+  std::optional<bool> device_drained = {};
   /// Steps started before this one that the device had not finished when on_batch_end() was called, as far as the timer
   /// knew: how far the host was ahead.
   std::uint32_t steps_ahead = 0;
 
   /// Host time within fetch scopes from this step's start to the next. Absent where there was none.
-  std::optional<std::chrono::nanoseconds> fetch_time;
+  std::optional<std::chrono::nanoseconds> fetch_time = {};
   /// What of fetch_time the timeline really waited for; the rest was hidden by queued work. Present where fetch_time
   /// and data_time are.
   ///
   /// Source:   ours: the timeline waits last, up to the next start, so exposed is what of the fetch lies in the last
   ///           data_time of the host's gap. Several fetches of one gap are taken as one that ends when the last one
   ///           did.
-  std::optional<std::chrono::nanoseconds> exposed_fetch;
+  std::optional<std::chrono::nanoseconds> exposed_fetch = {};
 
   /// The step's phases in order, none where mark() was not called. Their times add up to batch_time exactly.
   std::size_t phase_count = 0;

@@ -26,10 +26,10 @@ namespace steptimer {
 
 /// What a window keeps of a record.
 struct StepTimes {
-  std::uint64_t step = 0;                             ///< ordinal of the step
-  std::chrono::nanoseconds batch_time{0};             ///< as in the record
-  std::optional<std::chrono::nanoseconds> wall_gap;   ///< as in the record
-  std::optional<std::chrono::nanoseconds> data_time;  ///< as in the record
+  std::uint64_t step = 0;                                  ///< ordinal of the step
+  std::chrono::nanoseconds batch_time{0};                  ///< as in the record
+  std::optional<std::chrono::nanoseconds> wall_gap = {};   ///< as in the record
+  std::optional<std::chrono::nanoseconds> data_time = {};  ///< as in the record
 };
 
 /// Durations with their steps, all of them kept: what DurationDistribution says of many, this says exactly.

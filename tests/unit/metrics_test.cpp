@@ -39,6 +39,21 @@ TEST_CASE("the metrics of a record are its numbers in seconds and shares of 1") 
                                          });
 }
 
+TEST_CASE("a logger may take a metric's name as it likes") {
+  const steptimer::StepRecord record = record_with_everything();
+  const Metrics expected = metrics_of(record);
+  Metrics all;
+  steptimer::for_each_metric(record, [&](const std::string& name, double number) { all[name] = number; });
+  CHECK(all == expected);
+  all.clear();
+  steptimer::for_each_metric(record, [&](const char* name, double number) { all[name] = number; });
+  CHECK(all == expected);
+  all.clear();
+  const auto log = [&](const auto& name, const auto& number) { all[std::string(name)] = number; };
+  steptimer::for_each_metric(record, log);
+  CHECK(all == expected);
+}
+
 TEST_CASE("a record's metrics hold its fetch, its device and its phases where they are known") {
   Metrics metrics = metrics_of(record_with_everything());
   for (const auto& [name, value] : metrics_of(record_with_gap()))
