@@ -48,7 +48,7 @@ struct StepSummary {
   std::chrono::nanoseconds data_max{0};            ///< longest data_time
   std::uint64_t slowest_step = 0;                  ///< the step that took batch_max; the earliest of equals
   std::uint64_t longest_wait_step = 0;             ///< the step before the data_max wait; the earliest of equals
-  std::uint64_t items_in_gaps = 0;                 ///< items of the steps with a gap; where not all have one, rates count these
+  std::uint64_t items_in_gaps = 0;                 ///< items of the steps with a gap, those of rates
   std::uint64_t device_steps = 0;                  ///< steps on a timeline behind the host
   std::uint64_t drained_steps = 0;          ///< those of them whose device had waited for the host when they ended
   std::uint64_t fetches = 0;                ///< steps with a gap and a fetch in it
