@@ -292,6 +292,11 @@ void run(int argc, char** argv) {
   if (!options.parse(argc, argv)) return;
   if (options.mpi)
     throw UserError("this nccl_training was built without MPI; install it and build again, or leave --mpi away");
+  for (const char* const size : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    if (std::getenv(size) != nullptr)
+      throw UserError(
+          "started by mpirun, each of these would be a job of its own; give --mpi, or start one without mpirun");
+  }
   // Where a kernel is loaded at its first launch, a thread may wait for the device of another, in which that waits for it.
   if (options.threads) setenv("CUDA_MODULE_LOADING", "EAGER", 1);
   if (options.ranks == 0) options.ranks = static_cast<std::uint32_t>(count_gpus());

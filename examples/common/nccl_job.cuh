@@ -89,7 +89,7 @@ class NcclJob {
     recent_.add(rank_.rank(), record);
   }
 
-  /// Queues a report of the last steps; waits for no rank.
+  /// Queues a report of the last steps. Waits for no rank, unless the report before has not run yet.
   void start_report() {
     report_.start(recent_.data(), stream_);
     is_awaited_ = true;
